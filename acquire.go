@@ -1,0 +1,305 @@
+package gcslock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// cleanupLimit bounds what a cancelled Acquire spends on deleting what its
+	// last create may have made.
+	cleanupLimit = 5 * time.Second
+
+	// maxOwnAttempts bounds how many creates of unknown outcome are remembered
+	// through a long outage. The requests of older ones ended long ago; one
+	// that lands all the same is an orphan until its ttl is over.
+	maxOwnAttempts = 32
+)
+
+// An ownAttempt is a create of ours whose object we may meet again.
+type ownAttempt struct {
+	nonce    string
+	metadata map[string]string
+	sent     reading
+}
+
+// A step is what an acquisition does next.
+type step int
+
+const (
+	stepCreate step = iota
+	stepLook
+	stepPauseAndLook
+	stepPauseAndCreate
+)
+
+// An acquisition is one run for the lock, from the first create to a lease or
+// an error. It belongs to one goroutine.
+type acquisition struct {
+	*Lock
+	try bool // one round only
+
+	watch   watch
+	pause   backoff
+	wake    time.Duration // look again after this at the latest; 0: no such time
+	retries map[operation]int
+
+	ours       []ownAttempt
+	unresolved bool // one of ours may be there, and no read has told yet
+
+	locked     bool  // the last that was heard: somebody holds it
+	holder     Info  // who, where known
+	collisions int   // creates that met an object, since one could be read
+	last       error // the last failed request, nil once a read has succeeded
+}
+
+// acquire runs for the lock until it is won or ctx ends; with try for one
+// round. The lease that it returns is not started.
+func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
+	a := &acquisition{
+		Lock: l, try: try,
+		watch:   watch{server: &l.server, ownTTL: l.ttl},
+		pause:   backoff{shortest: l.minWait, longest: l.maxWait},
+		retries: make(map[operation]int),
+	}
+	if try {
+		a.pause = retryPause()
+	}
+	for next := stepCreate; ; {
+		if ctx.Err() != nil {
+			return nil, a.gaveUp(ctx, ctx.Err())
+		}
+		var lease *Lease
+		var err error
+		switch next {
+		case stepCreate:
+			lease, next, err = a.create(ctx)
+		case stepLook:
+			lease, next, err = a.look(ctx)
+		case stepPauseAndCreate:
+			next = stepCreate
+			a.sleep(ctx)
+		case stepPauseAndLook:
+			next = stepLook
+			a.sleep(ctx)
+		}
+		if lease != nil {
+			lease, next = a.settle(ctx, lease)
+		}
+		if lease != nil || err != nil {
+			return lease, err
+		}
+	}
+}
+
+// sleep pauses between looks, but not beyond the time at which the object may
+// turn out to be stale. That ctx ended is seen by the loop.
+func (a *acquisition) sleep(ctx context.Context) {
+	d := a.pause.next()
+	if a.wake > 0 {
+		d = min(d, a.wake)
+	}
+	_ = sleep(ctx, d)
+}
+
+// create sends one create, with a nonce of its own: two attempts with the same
+// one could not be told apart afterwards.
+func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
+	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
+	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
+	r := a.Lock.create(ctx, own.metadata)
+	switch r.outcome {
+	case done:
+		return a.newLease(ctx, own, r.object.version), 0, nil
+	case mismatch:
+		// Remembered, too: a proxy or a transport of the caller's may have sent
+		// it twice, and this is the second one's reply.
+		a.remember(own)
+		a.collisions++
+		a.locked, a.holder = true, Info{Bucket: a.bucket, Object: a.object}
+		return nil, stepLook, nil
+	case unknown:
+		a.remember(own)
+		a.unresolved = true
+		return a.retry(ctx, opCreate, r)
+	case refused:
+		return a.retry(ctx, opCreate, r)
+	}
+	// absent: of a create, that can only mean the bucket.
+	return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
+}
+
+// look reads the object and decides.
+func (a *acquisition) look(ctx context.Context) (*Lease, step, error) {
+	r := a.read(ctx)
+	at := a.clock.now()
+	switch r.outcome {
+	case done:
+		a.unresolved, a.last = false, nil
+		return a.meet(ctx, r.object, at)
+	case absent:
+		return a.vanished()
+	case refused, unknown:
+		return a.retry(ctx, opRead, r)
+	}
+	return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
+}
+
+// vanished: the object that was in the way is gone, so create again at once.
+// Only if that keeps happening is it a race that a pause calms, or a server
+// that contradicts itself.
+func (a *acquisition) vanished() (*Lease, step, error) {
+	a.unresolved, a.locked, a.last, a.wake = false, false, nil, 0
+	switch {
+	case a.collisions <= 1:
+		return nil, stepCreate, nil
+	case a.try && a.collisions >= tryAttempts:
+		return nil, 0, &HeldError{Holder: a.holder}
+	}
+	return nil, stepPauseAndCreate, nil
+}
+
+// meet decides what to do about an object that a read showed.
+func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease, step, error) {
+	if own, ok := a.recognise(obj); ok {
+		// The reply to that attempt was lost. Validity counts from before it
+		// was sent, not from this read.
+		return a.newLease(ctx, own, obj.version), 0, nil
+	}
+	a.collisions = 0
+	a.watch.see(obj, at)
+	a.locked, a.holder = true, a.info(obj, at)
+	verdict := a.watch.judge(at)
+	if a.reclaim && a.watch.record.hasOwner && a.watch.record.owner == a.owner {
+		verdict.stale, verdict.reason = true, "it carries our own owner label"
+	}
+	if verdict.stale {
+		return a.takeOver(ctx, obj, verdict.reason)
+	}
+	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))
+	if a.try {
+		return nil, 0, &HeldError{Holder: a.holder}
+	}
+	a.wake = verdict.wait
+	return nil, stepPauseAndLook, nil
+}
+
+// takeOver deletes exactly the version that was judged.
+func (a *acquisition) takeOver(ctx context.Context, obj stored, reason string) (*Lease, step, error) {
+	r := a.remove(ctx, obj.version)
+	switch r.outcome {
+	case done:
+		a.log(ctx, levelWarn, "took over a stale lock", obj.generation,
+			logHolder(a.holder), slog.String("reason", reason))
+		a.locked = false
+		return nil, stepCreate, nil
+	case absent:
+		a.locked = false
+		return nil, stepCreate, nil
+	case mismatch:
+		return nil, stepLook, nil // refreshed after all, or replaced
+	case refused, unknown:
+		a.wake = 0
+		return a.retry(ctx, opDelete, r)
+	}
+	return nil, 0, fmt.Errorf("gcslock: take over %s, stale (%s)%s: %w", a.url, reason, a.holder.describe(), r.err)
+}
+
+// retry is what follows a request that failed for now: a pause, and a read,
+// which is cheap and tells what became of it.
+func (a *acquisition) retry(ctx context.Context, op operation, r reply) (*Lease, step, error) {
+	a.last = r.err
+	a.retries[op]++
+	level := levelWarn
+	if r.outcome == refused {
+		level = levelDebug // contention
+	}
+	a.log(ctx, level, "request failed, trying again", 0, logError(r.err))
+	if a.try && a.retries[op] >= tryAttempts {
+		return nil, 0, a.gaveUp(ctx, nil)
+	}
+	return nil, stepPauseAndLook, nil
+}
+
+// settle returns the lease if it is fit to be handed out. One whose validity is
+// used up or nearly so, after a slow or lost reply, is refreshed first; if that
+// fails, its version is deleted and the run goes on.
+func (a *acquisition) settle(ctx context.Context, lease *Lease) (*Lease, step) {
+	fit := func() bool { return lease.remaining(a.clock.now()) >= a.refreshInterval }
+	if fit() {
+		return lease, 0
+	}
+	if lease.remaining(a.clock.now()) > 0 {
+		if outcome, _ := lease.attempt(ctx); outcome == attemptDone && fit() {
+			return lease, 0
+		}
+	}
+	if r := a.remove(ctx, lease.lastVersion()); r.outcome == done {
+		return nil, stepCreate
+	}
+	a.remember(lease.own)
+	a.unresolved = true
+	return nil, stepPauseAndLook
+}
+
+// remember keeps an attempt whose object we may meet again.
+func (a *acquisition) remember(own ownAttempt) {
+	if len(a.ours) == maxOwnAttempts {
+		a.ours = a.ours[1:]
+	}
+	a.ours = append(a.ours, own)
+}
+
+// recognise finds the attempt of ours that made the object.
+func (a *acquisition) recognise(obj stored) (ownAttempt, bool) {
+	for _, own := range a.ours {
+		if own.nonce == obj.metadata[keyNonce] {
+			return own, true
+		}
+	}
+	return ownAttempt{}, false
+}
+
+// gaveUp cleans up and tells why there is no lease.
+func (a *acquisition) gaveUp(ctx context.Context, ended error) error {
+	if a.unresolved {
+		a.cleanUp(ctx)
+	}
+	switch {
+	case a.locked:
+		return &HeldError{Holder: a.holder, ended: ended, last: a.last}
+	case ended == nil:
+		return fmt.Errorf("gcslock: acquire: %w", a.last)
+	case a.last == nil:
+		return fmt.Errorf("gcslock: acquire %s: %w", a.url, ended)
+	}
+	return fmt.Errorf("gcslock: acquire: %w; last failure: %w", ended, a.last)
+}
+
+// cleanUp deletes the object if it is one of ours, on a context of its own:
+// the caller's has ended, most likely, and nobody will refresh the object.
+func (a *acquisition) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
+	for ctx.Err() == nil {
+		r := a.read(ctx)
+		switch r.outcome {
+		case done:
+			if _, ours := a.recognise(r.object); !ours {
+				return
+			}
+			if r = a.remove(ctx, r.object.version); r.outcome == done || r.outcome == absent {
+				return
+			}
+		case absent:
+			return
+		}
+		if r.outcome == permanent {
+			a.log(ctx, levelWarn, "could not clean up after a create that may have landed", 0, logError(r.err))
+			return
+		}
+		_ = sleep(ctx, a.pause.next())
+	}
+}

@@ -1,0 +1,163 @@
+package gcslock
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// serverSlack is how far apart the clocks behind Date and behind an
+	// object's updated time may be, with Date's own resolution of a second.
+	serverSlack = time.Second
+
+	// olderAllowance is what an object of the older format gets beyond its
+	// expires-at: for its writer's clock, and for a refresh under way.
+	olderAllowance = 10 * time.Second
+
+	// maxDateAge bounds how long a Date is carried forward against a ttl. A
+	// local clock that runs at 500 ppm, the most that NTP slews by, gains 0.3 s
+	// in that time, which serverSlack covers.
+	maxDateAge = 10 * time.Minute
+)
+
+// A serverClock knows the server's time from the Date of a reply, carried
+// forward on the local clock. Both the header's resolution and the reply's way
+// make it late rather than early.
+type serverClock struct {
+	mu   sync.Mutex // guards date and seen
+	date time.Time  // zero: none seen yet
+	seen reading    // when its reply had arrived
+}
+
+// note takes the Date of a reply that had arrived at the reading.
+func (c *serverClock) note(date time.Time, at reading) {
+	if date.IsZero() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.date, c.seen = date, at
+}
+
+// now is the server's time, and how long it has been carried forward. It is
+// zero where no Date has been seen.
+func (c *serverClock) now(at reading) (now time.Time, age time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.date.IsZero() {
+		return time.Time{}, 0
+	}
+	age = at.watchedSince(c.seen)
+	return c.date.Add(age), age
+}
+
+// A sighting is what must stay the same for a lock to count as not refreshed.
+// It has more than the version because stock fake-gcs-server moves neither
+// the metageneration nor the updated time on a metadata update.
+type sighting struct {
+	version
+	refresh, expires string
+}
+
+// A watch follows one lock object for one waiter, and judges whether its
+// holder is gone. It is not safe for concurrent use.
+type watch struct {
+	server *serverClock
+	ownTTL time.Duration // the waiter's, for objects that do not tell theirs
+
+	object stored
+	record record
+	seen   sighting
+	since  reading // after the reply that first showed this sighting
+}
+
+// see takes what a reply showed that had arrived at the reading. A waiter
+// counts from after its read, a holder from before its write: whatever the
+// network did in between makes both err on the same side.
+func (w *watch) see(obj stored, at reading) {
+	rec := readRecord(obj.metadata)
+	seen := sighting{obj.version, rec.refresh, rec.expiresText}
+	if seen != w.seen {
+		w.seen, w.since = seen, at
+	}
+	w.object, w.record = obj, rec
+}
+
+// A verdict is what a waiter may do about the object that it watches.
+type verdict struct {
+	stale  bool
+	reason string        // why it is stale
+	wait   time.Duration // else: look again after this at the latest; 0 where time will not help
+}
+
+// judge applies the rules to the object last seen. Never two machines' clocks
+// against each other: either the server's against the server's, or one stretch
+// of the waiter's own; the older format, which leaves no such choice, aside.
+func (w *watch) judge(now reading) verdict {
+	switch {
+	case w.record.foreign():
+		return verdict{}
+	case w.record.expires.IsZero():
+		// Edited by hand. Its ttl may have been, too: the longer one counts.
+		return w.judgeTTL(max(w.ownTTL, w.record.ttl), now)
+	case w.record.ttl == 0:
+		return w.judgeOlder(now)
+	}
+	return w.judgeTTL(w.record.ttl, now)
+}
+
+// judgeTTL judges by the time that passed without a sign of life.
+func (w *watch) judgeTTL(ttl time.Duration, now reading) verdict {
+	unchanged := now.watchedSince(w.since)
+	if unchanged >= ttl {
+		return verdict{stale: true, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged, ttl)}
+	}
+	wait := ttl - unchanged
+	server, age := w.server.now(now)
+	if server.IsZero() || age > maxDateAge || w.object.updated.IsZero() {
+		return verdict{wait: wait}
+	}
+	end := w.object.updated.Add(ttl + serverSlack)
+	// The holder's clock has a say only in its favour. A zero time, of an
+	// expiry that can't be read, is past.
+	if w.record.expires.After(end) {
+		end = w.record.expires
+	}
+	if server.After(end) {
+		return verdict{stale: true, reason: fmt.Sprintf("by the server's clock its ttl of %v has been over since %s", ttl, timestamp(end))}
+	}
+	return verdict{wait: min(wait, end.Sub(server)+time.Millisecond)}
+}
+
+// judgeOlder judges an object without a ttl by its expires-at, at the server's
+// time however long carried forward (the allowance covers the drift of hours),
+// or at ours where no reply ever told the server's.
+func (w *watch) judgeOlder(now reading) verdict {
+	at, _ := w.server.now(now)
+	if at.IsZero() {
+		at = now.wall
+	}
+	end := w.record.expires.Add(olderAllowance)
+	if latest := w.object.updated.Add(maxTTL); !w.object.updated.IsZero() && latest.Before(end) {
+		end = latest
+	}
+	if at.After(end) {
+		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, over since %s", timestamp(end))}
+	}
+	return verdict{wait: end.Sub(at) + time.Millisecond}
+}
+
+// looksStale is the hint of [Info]: what one look can tell.
+func (l *Lock) looksStale(r record, updated time.Time, now reading) bool {
+	if r.foreign() {
+		return false
+	}
+	if server, _ := l.server.now(now); !server.IsZero() {
+		w := watch{server: &l.server, ownTTL: l.ttl}
+		w.see(stored{metadata: nil, updated: updated}, now)
+		w.record = r
+		return w.judge(now).stale
+	}
+	return !r.expires.IsZero() && now.wall.After(r.expires)
+}
