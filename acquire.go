@@ -218,7 +218,7 @@ func (a *acquisition) retry(ctx context.Context, op operation, r reply) (*Lease,
 	}
 	a.log(ctx, level, "request failed, trying again", 0, logError(r.err))
 	if a.try && a.retries[op] >= tryAttempts {
-		return nil, 0, a.gaveUp(ctx, nil)
+		return nil, 0, a.gaveUp(ctx, ctx.Err())
 	}
 	return nil, stepPauseAndLook, nil
 }

@@ -98,8 +98,12 @@ func (s *gcsStore) failed(op operation, err error) reply {
 	return reply{
 		outcome: outcome,
 		date:    dateOf(err),
-		denied:  code == http.StatusUnauthorized || code == http.StatusForbidden,
-		err:     &requestError{op: op, url: s.url, hint: s.hint(op, outcome, code, err), err: err},
+		err: &requestError{
+			op: op, url: s.url,
+			hint:   hint(op, outcome, code, err),
+			denied: code == http.StatusUnauthorized || code == http.StatusForbidden,
+			err:    err,
+		},
 	}
 }
 
@@ -215,7 +219,7 @@ func hasReason(err error, reason string) bool {
 }
 
 // hint is what the person who reads the error can do about it.
-func (s *gcsStore) hint(op operation, outcome outcome, code int, err error) string {
+func hint(op operation, outcome outcome, code int, err error) string {
 	switch {
 	case outcome != permanent:
 		return ""

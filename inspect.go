@@ -124,18 +124,20 @@ func (l *Lock) Break(ctx context.Context, generation int64) error {
 	if generation <= 0 {
 		return fmt.Errorf("gcslock: break %s: %d is no generation", l.url, generation)
 	}
+	ctx, cancel := context.WithTimeout(ctx, breakLimit)
+	defer cancel()
 	asked := false // one of our deletes may have been applied
 	pause := retryPause()
-	for attempt := 1; ; attempt++ {
+	for {
 		r, err := l.readPatiently(ctx)
 		if err != nil {
 			return fmt.Errorf("gcslock: break: %w", err)
 		}
 		if r.outcome == absent || r.object.generation != generation {
-			switch {
-			case asked:
+			if asked {
 				return nil // gone, as was wanted, and most likely by us
-			case r.outcome == absent:
+			}
+			if r.outcome == absent {
 				return l.free()
 			}
 			return &HeldError{Holder: l.info(r.object, l.clock.now())}
@@ -150,21 +152,16 @@ func (l *Lock) Break(ctx context.Context, generation int64) error {
 		case unknown:
 			asked = true
 		}
-		// A mismatch is a holder that refreshed in between: look again at once.
-		// It refreshes a few times a minute, not as fast as we look.
-		if r.outcome != mismatch || attempt > tryAttempts {
-			if attempt >= maxBreakAttempts {
-				return fmt.Errorf("gcslock: break: given up after %d attempts: %w", attempt, r.err)
-			}
-			if sleep(ctx, pause.next()) != nil {
-				return fmt.Errorf("gcslock: break: %w (last failure: %w)", ctx.Err(), r.err)
-			}
+		// After a mismatch, too: a holder that refreshed in between does so a
+		// few times a minute, and this is tried more often than that.
+		if sleep(ctx, pause.next()) != nil {
+			return fmt.Errorf("gcslock: break: %w; last failure: %w", ctx.Err(), r.err)
 		}
 	}
 }
 
-// maxBreakAttempts bounds Break where its context does not.
-const maxBreakAttempts = 10
+// breakLimit bounds a Break in all, where its context does not.
+const breakLimit = 15 * time.Second
 
 // readPatiently reads with up to three attempts. Its reply is done or absent.
 func (l *Lock) readPatiently(ctx context.Context) (reply, error) {
@@ -174,9 +171,13 @@ func (l *Lock) readPatiently(ctx context.Context) (reply, error) {
 		if r.outcome == done || r.outcome == absent {
 			return r, nil
 		}
-		if r.outcome == permanent || attempt == tryAttempts || sleep(ctx, pause.next()) != nil {
+		if ctx.Err() != nil {
+			return r, fmt.Errorf("%w; last failure: %w", ctx.Err(), r.err)
+		}
+		if r.outcome == permanent || attempt == tryAttempts {
 			return r, r.err
 		}
+		_ = sleep(ctx, pause.next()) // the next read sees the end of ctx
 	}
 }
 

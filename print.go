@@ -1,6 +1,7 @@
 package gcslock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,6 +37,9 @@ const summaryLimit = 300
 // gave one.
 func summary(err error) string {
 	text := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "no answer within its time limit"
+	}
 	var api *googleapi.Error
 	if errors.As(err, &api) {
 		text = api.Message

@@ -181,10 +181,12 @@ func (l *Lease) forget(attempt refreshAttempt) {
 	}
 }
 
-// report keeps the failure of an attempt and logs it, the first one of a
-// refresh as a warning.
+// report keeps the failure of an attempt and logs it: as a warning if it is the
+// first one of a refresh, or the first for want of a permission, which somebody
+// may be able to mend before the validity ends.
 func (l *Lease) report(err error, first bool) {
 	l.mu.Lock()
+	first = first || isDenied(err) && !isDenied(l.failure)
 	l.failure = err
 	ended := l.err != nil
 	l.mu.Unlock()

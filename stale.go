@@ -153,10 +153,8 @@ func (l *Lock) looksStale(r record, updated time.Time, now reading) bool {
 	if r.foreign() {
 		return false
 	}
-	if server, _ := l.server.now(now); !server.IsZero() {
-		w := watch{server: &l.server, ownTTL: l.ttl}
-		w.see(stored{metadata: nil, updated: updated}, now)
-		w.record = r
+	if server, age := l.server.now(now); !server.IsZero() && age <= maxDateAge {
+		w := watch{server: &l.server, ownTTL: l.ttl, object: stored{updated: updated}, record: r, since: now}
 		return w.judge(now).stale
 	}
 	return !r.expires.IsZero() && now.wall.After(r.expires)

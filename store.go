@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -83,7 +84,6 @@ type reply struct {
 	outcome outcome
 	object  stored    // of a done create, read or update
 	date    time.Time // the server's clock, zero where the reply did not say
-	denied  bool      // 401 or 403: new credentials or another binding can mend it
 	err     error     // set unless done
 }
 
@@ -103,10 +103,11 @@ type store interface {
 // A requestError is a request that was not done, told to the person who has to
 // mend it.
 type requestError struct {
-	op   operation
-	url  string
-	hint string // what to do, may be empty
-	err  error
+	op     operation
+	url    string
+	hint   string // what to do, may be empty
+	denied bool   // 401 or 403: new credentials or another binding can mend it
+	err    error
 }
 
 func (e *requestError) Error() string {
@@ -117,4 +118,17 @@ func (e *requestError) Error() string {
 	return text
 }
 
-func (e *requestError) Unwrap() error { return e.err }
+// Unwrap gives the client's error, but for a context's: that an attempt ran
+// into its own limit must not look as if the caller's context had ended.
+func (e *requestError) Unwrap() error {
+	if errors.Is(e.err, context.DeadlineExceeded) || errors.Is(e.err, context.Canceled) {
+		return nil
+	}
+	return e.err
+}
+
+// isDenied tells whether the request failed for want of a permission.
+func isDenied(err error) bool {
+	var request *requestError
+	return errors.As(err, &request) && request.denied
+}
