@@ -76,6 +76,15 @@ func DropRequest() Action {
 	})
 }
 
+// Withhold breaks the connection and keeps the request back, as a network does
+// that delivers it late: Injection.Deliver applies it.
+func Withhold() Action {
+	return action(func(_ context.Context, in *Injection, _ *call, send func() *reply) (*reply, error) {
+		in.withhold(send)
+		return nil, errCut
+	})
+}
+
 // LoseReply applies the request, and breaks the connection instead of replying.
 func LoseReply() Action {
 	return action(func(_ context.Context, _ *Injection, _ *call, send func() *reply) (*reply, error) {

@@ -31,6 +31,7 @@ type Injection struct {
 	// guarded by plan.mu
 	seen, hits int
 	gone       bool
+	withheld   []func() *reply
 }
 
 // faultPlan has a lock of its own, which is held only to choose a fault.
@@ -69,6 +70,27 @@ func (in *Injection) Hits() int {
 	in.plan.mu.Lock()
 	defer in.plan.mu.Unlock()
 	return in.hits
+}
+
+// Deliver applies the requests that Withhold has kept back, in the order of
+// their arrival, and returns the statuses of the replies that nobody gets. Each
+// is delivered once.
+func (in *Injection) Deliver() []int {
+	in.plan.mu.Lock()
+	withheld := in.withheld
+	in.withheld = nil
+	in.plan.mu.Unlock()
+	var statuses []int
+	for _, send := range withheld {
+		statuses = append(statuses, send().status)
+	}
+	return statuses
+}
+
+func (in *Injection) withhold(send func() *reply) {
+	in.plan.mu.Lock()
+	defer in.plan.mu.Unlock()
+	in.withheld = append(in.withheld, send)
 }
 
 // take returns the fault that the request meets, or nil.

@@ -51,6 +51,17 @@ func parseConditions(query url.Values, header http.Header) (conditions, *reply) 
 	return c, nil
 }
 
+// unconditional refuses conditions on anything but objects, which the fake
+// would ignore.
+func unconditional(query url.Values) *reply {
+	for name := range query {
+		if strings.HasPrefix(name, "ifMetageneration") || strings.HasPrefix(name, "ifGeneration") {
+			return notServed("the precondition " + name + " on this kind of request")
+		}
+	}
+	return nil
+}
+
 var xmlCondition = map[string]string{
 	"ifGenerationMatch":        "X-Goog-If-Generation-Match",
 	"ifGenerationNotMatch":     "X-Goog-If-Generation-Not-Match",

@@ -123,11 +123,10 @@ func (c *call) routeJSON(path string) {
 		return
 	}
 	override := c.method == http.MethodPost && c.header.Get("X-HTTP-Method-Override") == http.MethodPatch
-	name, acl, isACL := cutACL(object)
+	name, isACL := cutACL(object)
 	switch {
 	case isACL && c.method != http.MethodPatch && !override:
 		c.object = unescape(name)
-		_ = acl
 	case c.reads():
 		c.to(Get, kindRead, bucket, object)
 	case c.method == http.MethodDelete:
@@ -139,15 +138,16 @@ func (c *call) routeJSON(path string) {
 	}
 }
 
-func cutACL(object string) (name, entity string, found bool) {
+// cutACL tells the access controls of an object from the object.
+func cutACL(object string) (name string, found bool) {
 	if name, found = strings.CutSuffix(object, "/acl"); found {
-		return name, "", true
+		return name, true
 	}
 	i := strings.LastIndex(object, "/acl/")
 	if i < 0 || strings.Contains(object[i+len("/acl/"):], "/") {
-		return object, "", false
+		return object, false
 	}
-	return object[:i], object[i+len("/acl/"):], true
+	return object[:i], true
 }
 
 // routeCopy routes rewrites, copies and compositions, which create their
@@ -186,10 +186,14 @@ func (c *call) routeXML(path string) {
 
 // parse reads what the request says in its parameters and in its body.
 func (c *call) parse() {
-	if c.refusal != nil || c.op == Other {
+	if c.refusal != nil {
 		return
 	}
 	query := c.url.Query()
+	if c.op == Other {
+		c.refusal = unconditional(query)
+		return
+	}
 	if query.Has("generation") {
 		n, err := strconv.ParseInt(query.Get("generation"), 10, 64)
 		if err != nil {

@@ -88,6 +88,9 @@ func (s *Server) exchange(r *http.Request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err // such a request does not leave the client, and is not logged
+	}
 	entry := s.log.add(c, s.now())
 	send := func() *reply {
 		rep := s.apply(c)
@@ -111,9 +114,6 @@ func (s *Server) exchange(r *http.Request) (*reply, error) {
 
 // faulty sends the request through the fault that waits for it, if any.
 func (s *Server) faulty(ctx context.Context, c *call, send func() *reply) (*reply, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	in := s.plan.take(c)
 	if in == nil {
 		return send(), nil

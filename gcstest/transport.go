@@ -3,7 +3,6 @@ package gcstest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,26 +95,40 @@ func newClient(ctx context.Context, t http.RoundTripper, endpoint string, opts [
 }
 
 // ServeHTTP serves the request. It implements http.Handler, for a server of the
-// caller's own; see Listen for one on loopback. It panics with
-// http.ErrAbortHandler where a fault cuts the connection, which an http.Server
-// takes for the request to do so.
+// caller's own; see Listen for one on loopback. Where a fault breaks the
+// connection it hijacks and closes it, or else panics with
+// http.ErrAbortHandler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rep, err := s.exchange(r)
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		breakConnection(w)
+		return
 	}
 	for name, values := range rep.header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(rep.status)
-	body := rep.body
 	if rep.cut {
-		body = body[:len(body)/2]
-	}
-	_, err = w.Write(body)
-	if rep.cut {
-		err = errors.Join(err, http.NewResponseController(w).Flush())
+		// The half has to leave before the connection breaks. If it can't, the
+		// client has gone away, and so it is with the whole body below.
+		_, _ = w.Write(rep.body[:len(rep.body)/2])
+		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
-	_ = err // the client went away, and nobody is left to tell
+	if len(rep.body) > 0 {
+		_, _ = w.Write(rep.body)
+	}
+}
+
+// breakConnection leaves the client with the first word of a reply. With none
+// at all, net/http takes a connection that it has used before for an idle one
+// that was closed, and sends a read again by itself: the fault would not be
+// seen.
+func breakConnection(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte("HTTP/1.1 "))
 }

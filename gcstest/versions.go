@@ -25,13 +25,12 @@ type history struct {
 	changed    time.Time  // last change that the rate limit counts
 }
 
+// history is an empty one, that nobody keeps, for a name that was never used.
 func (s *Server) history(key objectKey) *history {
-	h := s.objects[key]
-	if h == nil {
-		h = &history{}
-		s.objects[key] = h
+	if h := s.objects[key]; h != nil {
+		return h
 	}
-	return h
+	return &history{}
 }
 
 // find returns the version with that generation, current or not, or nil.
@@ -110,6 +109,7 @@ func (s *Server) adopt(key objectKey, now time.Time) {
 		h.retire(s.versioned(key.bucket), now)
 	}
 	h.live = &version{generation: s.nextGeneration(), metageneration: 1, created: now, updated: now}
+	s.objects[key] = h
 	s.store(obj, h.live)
 }
 

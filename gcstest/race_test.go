@@ -1,0 +1,5 @@
+//go:build race
+
+package gcstest_test
+
+const raceDetector = true
