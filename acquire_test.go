@@ -213,12 +213,7 @@ func TestCreateNotApplied(t *testing.T) {
 func TestCreateSentTwice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.machine("a")
-		a.between = func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
-			if r.Method != http.MethodPost {
-				return next.RoundTrip(r)
-			}
-			return twice(next, r)
-		}
+		a.between = twice(http.MethodPost)
 		lease := a.acquire()
 		if got := w.ops("a"); got != "create create get" {
 			t.Errorf("requests are %q, want the create twice, and a look", got)

@@ -113,8 +113,9 @@ func (l *Lease) missing(ctx context.Context, asked bool) error {
 	return loss
 }
 
-// heldUntil is when others will take over at the latest if the object stays:
-// the ttl after the last write that may have landed.
+// heldUntil is about when others will take over if the object stays: the ttl
+// after the last write that may have landed, and what a waiter adds to it for
+// the server's clocks and for the whole seconds of a Date.
 func (l *Lease) heldUntil() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,5 +123,5 @@ func (l *Lease) heldUntil() time.Time {
 	if n := len(l.pending); n > 0 {
 		last = l.pending[n-1].sent
 	}
-	return last.wall.Add(l.lock.ttl + serverSlack)
+	return last.wall.Add(l.lock.ttl + serverSlack + time.Second)
 }

@@ -241,21 +241,27 @@ func (c *testClock) step(d time.Duration) {
 	c.stepped += d
 }
 
-// twice sends a request two times and answers with the second reply.
-func twice(next http.RoundTripper, r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+// twice is a network that carries the requests with this method two times, and
+// brings back the second reply.
+func twice(method string) func(http.RoundTripper, *http.Request) (*http.Response, error) {
+	return func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if r.Method != method {
+			return next.RoundTrip(r)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		send := func() (*http.Response, error) {
+			again := r.Clone(r.Context())
+			again.Body = io.NopCloser(bytes.NewReader(body))
+			return next.RoundTrip(again)
+		}
+		if _, err := send(); err != nil {
+			return nil, err
+		}
+		return send()
 	}
-	send := func() (*http.Response, error) {
-		again := r.Clone(r.Context())
-		again.Body = io.NopCloser(bytes.NewReader(body))
-		return next.RoundTrip(again)
-	}
-	if _, err := send(); err != nil {
-		return nil, err
-	}
-	return send()
 }
 
 // arrived waits until a request is at the barrier.
