@@ -3,6 +3,7 @@ package gcslock
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +27,12 @@ import (
 var checkedWrites atomic.Int64
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// The parallel tests wait, on several servers; they hardly compute.
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	whole := !slices.ContainsFunc(os.Args, func(arg string) bool {
 		return strings.HasPrefix(arg, "-test.run=") || strings.HasPrefix(arg, "-test.fuzz=")

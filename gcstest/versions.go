@@ -71,12 +71,13 @@ func (h *history) forget(v *version) {
 	h.noncurrent = slices.DeleteFunc(h.noncurrent, func(o *version) bool { return o == v })
 }
 
-// touch records a change of the metadata. updated moves even if the clock
-// stands still, as virtual time does.
+// touch records a change of the metadata. updated moves on even if the clock
+// stands still, as virtual time does. It follows a clock that is set back, but
+// not for less than a second: those are the microseconds that it is ahead by.
 func (v *version) touch(now time.Time) {
 	v.metageneration++
-	if now.Equal(v.updated) {
-		now = now.Add(time.Microsecond)
+	if ahead := v.updated.Sub(now); ahead >= 0 && ahead < time.Second {
+		now = v.updated.Add(time.Microsecond)
 	}
 	v.updated = now
 }
