@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -247,6 +248,31 @@ func TestVanishedBetween412AndRead(t *testing.T) {
 	})
 }
 
+// TestVanishedLater: also after another holder got in between.
+func TestVanishedLater(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.rival()
+		second := gcstest.NewBarrier()
+		w.server.Inject(gcstest.Fault{Op: gcstest.Create, Skip: 1, Times: 1, Do: gcstest.Hold(second)})
+		go func() {
+			time.Sleep(10 * time.Second)
+			w.server.Delete(testBucket, testObject)
+			w.arrived(second)
+			w.rival()
+			second.Release()
+			time.Sleep(10 * time.Second)
+			w.server.Delete(testBucket, testObject)
+		}()
+		lease := w.machine("a").acquire()
+		requests := w.server.Requests()
+		read, create := requests[len(requests)-2], requests[len(requests)-1]
+		if read.Op != gcstest.Get || read.Status != http.StatusNotFound || create.Op != gcstest.Create || !create.Time.Equal(read.Time) {
+			t.Errorf("%v after the read that found it gone the create followed", create.Time.Sub(read.Time))
+		}
+		w.release(lease)
+	})
+}
+
 // TestContradictingServer: one that answers 412 to the create and 404 to the
 // read is not asked without pauses, and a try ends.
 func TestContradictingServer(t *testing.T) {
@@ -454,6 +480,24 @@ func TestCancelledWait(t *testing.T) {
 	})
 }
 
+// TestCancelledWaitIsResolved: a read has told that the create of unknown
+// outcome made nothing, so there is nothing to clean up.
+func TestCancelledWaitIsResolved(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lease := w.machine("a").acquire()
+		w.inject(gcstest.Create, 1, gcstest.DropRequest())
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := w.machine("b").lock().Acquire(ctx)
+		isHeld(t, err, "a")
+		requests := w.server.Requests()
+		if last := requests[len(requests)-1]; time.Since(last.Time) == 0 {
+			t.Errorf("a %s at the end of the wait", last.Op)
+		}
+		w.release(lease)
+	})
+}
+
 func TestMaxWait(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		lease := w.machine("a").acquire()
@@ -483,6 +527,19 @@ func TestOutage(t *testing.T) {
 		says(t, err, "503", "gs://jobs/nightly/lock")
 		if len(err.Error()) > 300 {
 			t.Errorf("an error of %d bytes after an hour", len(err.Error()))
+		}
+	})
+	// Free by the last that was heard.
+	inWorld(t, func(t *testing.T, w *world) {
+		w.rival()
+		time.AfterFunc(time.Second, func() {
+			w.server.Delete(testBucket, testObject)
+			w.inject(gcstest.Create, 0, gcstest.FailStatus(503))
+		})
+		_, err := w.machine("a").lock(WithMaxWait(time.Minute)).Acquire(t.Context())
+		isContext(t, err, context.DeadlineExceeded)
+		if errors.Is(err, ErrLocked) {
+			t.Errorf("%v counts as locked", err)
 		}
 	})
 	inWorld(t, func(t *testing.T, w *world) {
@@ -540,6 +597,50 @@ func TestNearlyUsedUpLeaseIsNotReturned(t *testing.T) {
 		}
 		if _, ok := w.object(); ok {
 			t.Error("left its object behind")
+		}
+	})
+}
+
+// TestSlowCreateIsOurs: the create succeeded while the machine was suspended.
+// What it made is too old to be handed out, and can't be refreshed or deleted at
+// first; it is met again as ours, not waited for as another's.
+func TestSlowCreateIsOurs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.machine("a")
+		reply := gcstest.NewBarrier()
+		w.inject(gcstest.Create, 1, gcstest.HoldReply(reply))
+		w.inject(gcstest.Update, 1, gcstest.FailStatus(503))
+		w.inject(gcstest.Delete, 1, gcstest.FailStatus(503))
+		go func() {
+			w.arrived(reply)
+			a.clock.suspend(40 * time.Second)
+			reply.Release()
+		}()
+		began := time.Now()
+		lease := a.acquire()
+		took(t, "getting it", began, 0, 2*time.Second)
+		w.release(lease)
+	})
+}
+
+// TestNoUploadBuffer: the storage client's default allocates 16 MiB for each
+// create.
+func TestNoUploadBuffer(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lock := w.machine("a").lock()
+		const cycles = 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range cycles {
+			lease, err := lock.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.release(lease)
+		}
+		runtime.ReadMemStats(&after)
+		if perCycle := (after.TotalAlloc - before.TotalAlloc) / cycles; perCycle > 1<<19 {
+			t.Errorf("a cycle allocates %d bytes, the server's part included", perCycle)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gcslock/gcslock/gcstest"
@@ -50,7 +51,7 @@ func (l *logged) only(t *testing.T, having string) string {
 	t.Helper()
 	lines := l.lines(having)
 	if len(lines) != 1 {
-		t.Fatalf("%d lines say %q, want 1:\n%s", len(lines), having, l.text.String())
+		t.Fatalf("%d lines say %q, want 1: %q", len(lines), having, lines)
 	}
 	return lines[0]
 }
@@ -102,6 +103,7 @@ func TestPermissionLossIsWarnedAtOnce(t *testing.T) {
 			t.Errorf("warned of a missing permission with %q", warned)
 		}
 		<-lease.Context().Done()
+		synctest.Wait() // the line follows the cancellation
 		w.lost(lease)
 		isLoss(t, "Release", lease.Release(t.Context()))
 		says(t, lease.Err(), "needs permission storage.objects.update")

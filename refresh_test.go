@@ -500,6 +500,19 @@ func TestRefreshContext(t *testing.T) {
 	})
 }
 
+// TestLossIsReportedOnce: the first reason stands.
+func TestLossIsReportedOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		log := newLog()
+		lease := w.machine("a").acquire(WithLogger(log.logger))
+		first := lease.lose(&lossError{reason: "first"})
+		if second := lease.lose(&lossError{reason: "second"}); second != first || lease.Err() != first || context.Cause(lease.Context()) != first {
+			t.Errorf("the second loss is %v, Err %v", second, lease.Err())
+		}
+		log.only(t, "lock lost")
+	})
+}
+
 // TestPendingIsBounded: a long outage does not grow what is remembered.
 func TestPendingIsBounded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

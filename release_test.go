@@ -238,6 +238,24 @@ func TestReleaseDuringRefresh(t *testing.T) {
 	})
 }
 
+// TestReleaseDuringCallersRefresh: so with one that the caller sent, on a
+// context of its own.
+func TestReleaseDuringCallersRefresh(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lease := w.machine("a").acquire(WithManualRefresh())
+		w.inject(gcstest.Update, 1, gcstest.Hang())
+		refreshed := make(chan error)
+		go func() { refreshed <- lease.Refresh(context.Background()) }()
+		synctest.Wait()
+		began := time.Now()
+		w.release(lease)
+		took(t, "the release", began, 0, 0)
+		if err := <-refreshed; !errors.Is(err, ErrNotHeld) {
+			t.Errorf("the refresh ends with %v, want ErrNotHeld", err)
+		}
+	})
+}
+
 // TestReleaseLeavesNoCopy on a versioned bucket.
 func TestReleaseLeavesNoCopy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

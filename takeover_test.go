@@ -28,6 +28,22 @@ func TestCrashedHolder(t *testing.T) {
 	})
 }
 
+// TestWaiterWakesUp when the object may turn out to be stale, whatever its
+// pauses are.
+func TestWaiterWakesUp(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.machine("a")
+		a.crash(a.acquire())
+		began := time.Now()
+		lease := w.machine("b").acquire(WithWait(time.Hour, time.Hour))
+		took(t, "the take-over", began, time.Minute, time.Minute+time.Millisecond)
+		if got := w.ops("b"); got != "create get get delete create" {
+			t.Errorf("requests are %q, want one look when it is over", got)
+		}
+		w.release(lease)
+	})
+}
+
 // TestLateComer: one that comes long after the crash gets in at once, by the
 // server's clock.
 func TestLateComer(t *testing.T) {
@@ -170,6 +186,9 @@ func TestRefreshBeatsTakeOver(t *testing.T) {
 				switch name {
 				case "refreshed":
 					isHeld(t, err, "a")
+					if got := w.ops("b"); got != "create get delete get" {
+						t.Errorf("requests are %q, want another look after the delete", got)
+					}
 				case "replaced":
 					isHeld(t, err, "rival")
 				case "gone":
