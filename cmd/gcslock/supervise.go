@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/gcslock/gcslock"
+)
+
+// supervise runs the command under the lease and returns its exit code. The
+// error is that of a command that could not be started.
+func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) {
+	c := newChild(r.path, r.command, r.environment(lease))
+	if err := c.start(); err != nil {
+		return 0, err
+	}
+	lost := lease.Context().Done()
+	var kill <-chan time.Time
+	for {
+		select {
+		case s := <-signals.caught:
+			c.signal(s)
+		case <-lost:
+			lost = nil // once
+			after := r.killAfter(lease)
+			r.lossTold = true
+			r.tell(message{Event: eventLost, Token: lease.Token(),
+				Text: fmt.Sprintf("%s; stopping the command, and killing it in %v", oneLine(context.Cause(lease.Context())), after.Round(time.Millisecond))})
+			c.signal(syscall.SIGTERM)
+			kill = time.After(after)
+		case <-kill:
+			c.kill()
+		case code := <-c.ended:
+			if lost == nil {
+				// What the command has left running has nothing to protect it.
+				c.kill()
+			}
+			return code, nil
+		}
+	}
+}
+
+// killAfter is how long the command may take to stop: the grace, or less, so
+// that it is gone before others can have the lock. The validity that Expires
+// tells ends a tenth of the ttl before that; a fifth of this tenth is kept for
+// the kill itself.
+func (r *runner) killAfter(lease *gcslock.Lease) time.Duration {
+	othersFrom := lease.Expires().Add(r.ttl / 10)
+	return max(0, min(r.grace, time.Until(othersFrom)-r.ttl/50))
+}

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// parseTarget takes a gs://BUCKET/OBJECT apart. Whether the names are allowed
+// is the library's to say.
+func parseTarget(url string) (bucket, object string, err error) {
+	rest, ok := strings.CutPrefix(url, "gs://")
+	bucket, object, slash := strings.Cut(rest, "/")
+	if !ok || !slash || bucket == "" || object == "" {
+		return "", "", fmt.Errorf("%q does not name an object: want gs://BUCKET/OBJECT", url)
+	}
+	return bucket, object, nil
+}
