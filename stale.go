@@ -111,7 +111,7 @@ func (w *watch) judge(now reading) verdict {
 func (w *watch) judgeTTL(ttl time.Duration, now reading) verdict {
 	unchanged := now.watchedSince(w.since)
 	if unchanged >= ttl {
-		return verdict{stale: true, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged, ttl)}
+		return verdict{stale: true, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged.Round(time.Millisecond), ttl)}
 	}
 	wait := ttl - unchanged
 	server, age := w.server.now(now)
