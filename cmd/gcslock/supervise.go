@@ -24,7 +24,7 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 			c.signal(s)
 		case <-lost:
 			lost = nil // once
-			after := r.killAfter(lease)
+			after := killAfter(r.grace, r.ttl, time.Until(lease.Expires()))
 			r.lossTold = true
 			r.tell(message{Event: eventLost, Token: lease.Token(),
 				Text: fmt.Sprintf("%s; stopping the command, and killing it in %v", oneLine(context.Cause(lease.Context())), after.Round(time.Millisecond))})
@@ -43,10 +43,9 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 }
 
 // killAfter is how long the command may take to stop: the grace, or less, so
-// that it is gone before others can have the lock. The validity that Expires
-// tells ends a tenth of the ttl before that; a fifth of this tenth is kept for
-// the kill itself.
-func (r *runner) killAfter(lease *gcslock.Lease) time.Duration {
-	othersFrom := lease.Expires().Add(r.ttl / 10)
-	return max(0, min(r.grace, time.Until(othersFrom)-r.ttl/50))
+// that it is gone before others can have the lock. valid is how long the lease
+// would be valid yet, less than nothing if that is over; others can come a tenth
+// of the ttl after that. A fifth of this tenth is kept for the kill itself.
+func killAfter(grace, ttl, valid time.Duration) time.Duration {
+	return max(0, min(grace, valid+ttl/10-ttl/50))
 }

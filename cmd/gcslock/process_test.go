@@ -1,0 +1,148 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSignalsArePassedOn to the command, and the release follows its end.
+func TestSignalsArePassedOn(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			s := newSite(t)
+			p := s.start("run", target, "--", "sh", "-c",
+				fmt.Sprintf(`trap "echo told; read line; exit 9" %d; echo ready; while :; do sleep 0.02; done`, sig))
+			p.stdout.until("ready")
+			p.signal(sig)
+			p.stdout.until("told")
+			if code := p.wait(); code != 9 {
+				t.Errorf("exit code %d, want the command's", code)
+			}
+			if _, ok := s.object(); ok {
+				t.Error("the lock was not released")
+			}
+		})
+	}
+}
+
+// TestReleaseFollowsTheEnd: while the command still stops, the lock is held.
+func TestReleaseFollowsTheEnd(t *testing.T) {
+	s := newSite(t)
+	stopping, stop, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{site: s, cmd: s.command("run", target, "--", "sh", "-c", `trap "echo told; read line; exit 0" TERM; echo ready; while :; do sleep 0.02; done`)}
+	p.cmd.Stdin = stopping
+	p.stdout, p.stderr = s.pipe(&p.cmd.Stdout), s.pipe(&p.cmd.Stderr)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.stdout.until("ready")
+	p.signal(syscall.SIGTERM)
+	p.stdout.until("told")
+	if _, ok := s.object(); !ok {
+		t.Error("released under a command that still runs")
+	}
+	stop.Close()
+	p.wait()
+	if _, ok := s.object(); ok {
+		t.Error("not released after the command's end")
+	}
+}
+
+// TestSignalWhileWaiting ends the wait, and leaves nothing behind.
+func TestSignalWhileWaiting(t *testing.T) {
+	s := newSite(t)
+	rival := s.rival("somebody")
+	p := s.start("run", target, "--", "echo", "ran")
+	p.stderr.until("waiting")
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitSignal+15 {
+		t.Errorf("exit code %d, want 143", code)
+	}
+	if line := p.stderr.until("terminated"); !strings.Contains(line, target) {
+		t.Errorf("told %q", line)
+	}
+	if obj, ok := s.object(); !ok || obj.Generation != rival.Generation || p.stdout.rest() != "" {
+		t.Error("the command ran, or the holder's object is gone")
+	}
+}
+
+// TestKilled: the command dies with gcslock, and the next one gets in after the
+// ttl.
+func TestKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no parent-death signal on " + runtime.GOOS)
+	}
+	s := newSite(t)
+	p := s.start("run", "--ttl", "3s", target, "--", "sh", "-c", "echo ready; exec sleep 1000")
+	p.stdout.until("ready")
+	p.signal(syscall.SIGKILL)
+	p.wait()
+	p.stdout.rest() // ends when the command has no end of the pipe any more
+	left, ok := s.object()
+	if !ok {
+		t.Fatal("nobody was left to release, but the object is gone")
+	}
+	code, _, stderr := s.run("run", "--ttl", "3s", target, "--", "true")
+	if code != 0 || !strings.Contains(stderr, "took over the stale lock") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	if d := time.Since(left.Updated); d < 3*time.Second {
+		t.Errorf("taken over %v after its last sign of life", d)
+	}
+}
+
+// TestLost: the whole group is told, then killed.
+func TestLost(t *testing.T) {
+	const loop = "echo ready; while :; do sleep 0.02; done"
+	for _, tt := range []struct{ name, script, says string }{
+		{"stops", `trap "echo stopped; exit 0" TERM; ` + loop, "stopped"},
+		{"stubborn", `trap "" TERM; ` + loop, ""},
+		{"grandchild", `trap "exit 0" TERM; (trap "" TERM; ` + loop + `) & wait`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t)
+			p := s.start("run", "--ttl", "3s", "--grace", "200ms", target, "--", "sh", "-c", tt.script)
+			p.stdout.until("ready")
+			s.server.Delete("jobs", "lock")
+			p.stderr.until("abandoned")
+			if code := p.wait(); code != exitLost {
+				t.Errorf("exit code %d, want %d", code, exitLost)
+			}
+			// Returns when nobody of the group is left that could write.
+			if rest := p.stdout.rest(); rest != tt.says {
+				t.Errorf("the command says %q, want %q", rest, tt.says)
+			}
+			if rest := p.stderr.rest(); strings.Contains(rest, "gcslock:") {
+				t.Errorf("told again: %q", rest)
+			}
+			if _, ok := s.object(); ok {
+				t.Error("a lost lock was created again")
+			}
+		})
+	}
+}
+
+// TestKillAfter: the grace, or less where others could come in earlier.
+func TestKillAfter(t *testing.T) {
+	for _, tt := range []struct{ grace, ttl, valid, want time.Duration }{
+		{5 * time.Second, time.Minute, 30 * time.Second, 5 * time.Second}, // the object was deleted
+		{5 * time.Second, time.Minute, 0, 4800 * time.Millisecond},        // the validity ran out
+		{time.Second, time.Minute, 0, time.Second},                        // others come later than the grace
+		{5 * time.Second, 10 * time.Second, 0, 800 * time.Millisecond},    // a short ttl
+		{5 * time.Second, time.Minute, -time.Hour, 0},                     // noticed after a suspend
+	} {
+		if got := killAfter(tt.grace, tt.ttl, tt.valid); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
