@@ -3,6 +3,7 @@ package gcslock
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +229,11 @@ func TestReleaseDuringRefresh(t *testing.T) {
 		began := time.Now()
 		w.release(lease)
 		took(t, "the release", began, 0, 0)
+		select {
+		case <-lease.refresher:
+		default:
+			t.Error("the refresher has not ended")
+		}
 		if got := w.ops(""); got != "create update delete get delete" {
 			t.Errorf("requests are %q, want create update delete get delete", got)
 		}
@@ -254,6 +260,70 @@ func TestReleaseDuringCallersRefresh(t *testing.T) {
 			t.Errorf("the refresh ends with %v, want ErrNotHeld", err)
 		}
 	})
+}
+
+// TestReleaseWaitsForRefresh: one that the network delivers late, whatever its
+// context, comes before the delete and not after it.
+func TestReleaseWaitsForRefresh(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.machine("a")
+		lease := a.acquire(WithManualRefresh())
+		a.between = func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch {
+				time.Sleep(time.Second)
+				r = r.WithContext(context.WithoutCancel(r.Context()))
+			}
+			return next.RoundTrip(r)
+		}
+		go func() { _ = lease.Refresh(context.Background()) }()
+		synctest.Wait()
+		w.release(lease)
+		if got := w.ops(""); got != "create update delete" && got != "create update delete get delete" {
+			t.Errorf("requests are %q, want no delete before the update", got)
+		}
+	})
+}
+
+// TestReleaseMeets412: a server that answers so, and not with 404, where the
+// object is another's.
+func TestReleaseMeets412(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lease := w.machine("a").acquire()
+		w.rival()
+		w.inject(gcstest.Delete, 1, gcstest.FailStatus(412))
+		isLoss(t, "Release", lease.Release(t.Context()))
+		if obj, ok := w.object(); !ok || obj.Metadata[keyOwner] != "rival" {
+			t.Error("the successor's object was deleted")
+		}
+	})
+}
+
+// TestHeldUntil counts from the last refresh that may have landed, not from one
+// that certainly did not.
+func TestHeldUntil(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fault gcstest.Action
+		until string
+	}{
+		"may have landed": {gcstest.DropRequest(), "2000-01-01T00:01:12Z"},
+		"refused":         {gcstest.FailStatus(429), "2000-01-01T00:01:02Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				l := w.machine("a").older(nil)
+				if err := l.Lock(t.Context(), time.Minute); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
+				w.inject(gcstest.Update, 1, tt.fault)
+				if err := l.RefreshLock(t.Context()); err == nil {
+					t.Error("the refresh succeeded")
+				}
+				w.inject(gcstest.Delete, 1, gcstest.Forbid("storage.objects.delete"))
+				says(t, l.Unlock(t.Context()), "others wait until about "+tt.until)
+			})
+		})
+	}
 }
 
 // TestReleaseLeavesNoCopy on a versioned bucket.
