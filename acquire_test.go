@@ -448,6 +448,47 @@ func TestCancelledAcquireCleansUp(t *testing.T) {
 	}
 }
 
+// TestLateCreate: what the network delivers after all that is an orphan. It
+// holds the lock until its ttl is over, and no longer; the next run of the same
+// lock is kept out, too, and does not take it for its own.
+func TestLateCreate(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		late := w.inject(gcstest.Create, 1, gcstest.Withhold())
+		lock := w.machine("a").lock()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := lock.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		late.Deliver()
+		if _, ok := w.object(); !ok {
+			t.Fatal("the create was not delivered")
+		}
+		_, err := lock.TryAcquire(t.Context())
+		isHeld(t, err, "a")
+		began := time.Now()
+		w.release(w.machine("b").acquire())
+		took(t, "the wait for the orphan's end", began, time.Minute, time.Minute+2*time.Second)
+	})
+	// Delivered while the acquisition still runs, it is ours.
+	inWorld(t, func(t *testing.T, w *world) {
+		late := w.inject(gcstest.Create, 1, gcstest.Withhold())
+		again := gcstest.NewBarrier()
+		w.inject(gcstest.Create, 1, gcstest.Hold(again))
+		go func() {
+			w.arrived(again) // the second create, after a read that found nothing
+			late.Deliver()
+			again.Release()
+		}()
+		sent := time.Now()
+		lease := w.machine("a").acquire()
+		if obj, _ := w.object(); obj.Generation != lease.Token() || !lease.Expires().Equal(sent.Add(54*time.Second)) {
+			t.Errorf("token %d of object %d, expires %v after the first create", lease.Token(), obj.Generation, lease.Expires().Sub(sent))
+		}
+		w.release(lease)
+	})
+}
+
 // TestCleanUpIsLimited: on a dead network a cancelled Acquire returns all the
 // same.
 func TestCleanUpIsLimited(t *testing.T) {
