@@ -114,7 +114,7 @@ func stock(t *testing.T, root string) backend {
 		fake.HTTPHandler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	client, err := storage.NewClient(context.Background(), option.WithoutAuthentication(), storage.WithJSONReads(),
+	client, err := storage.NewClient(context.Background(), option.WithoutAuthentication(),
 		option.WithEndpoint(server.URL+"/storage/v1/"))
 	if err != nil {
 		t.Fatal(err)
