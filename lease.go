@@ -27,6 +27,7 @@ type Lease struct {
 	mu       sync.Mutex // guards all below
 	watchdog *time.Timer
 	handed   bool             // given to a caller
+	taken    reading          // when it was; WithMaxHold counts from here
 	version  version          // after the last write that was acknowledged or read back
 	sent     reading          // before that write was sent: the validity counts from here
 	wait     time.Duration    // from sent to the next refresh
@@ -56,8 +57,9 @@ func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 
 // handOver marks the moment from which the lease is a caller's.
 func (l *Lease) handOver() {
+	now := l.lock.clock.now()
 	l.mu.Lock()
-	l.handed = true
+	l.handed, l.taken = true, now
 	l.mu.Unlock()
 	l.lock.log(l.ctx, levelInfo, "lock acquired", l.token)
 }
@@ -112,8 +114,8 @@ func (l *Lease) remaining(now reading) time.Duration {
 // left is remaining, with mu held.
 func (l *Lease) left(now reading) time.Duration {
 	left := l.lock.validity() - now.heldSince(l.sent)
-	if l.lock.limitHold {
-		left = min(left, l.lock.maxHold-now.heldSince(l.own.sent))
+	if l.lock.limitHold && l.handed {
+		left = min(left, l.lock.maxHold-now.heldSince(l.taken))
 	}
 	return left
 }

@@ -206,6 +206,23 @@ func TestMaxHold(t *testing.T) {
 	})
 }
 
+// TestMaxHoldUnderRefreshInterval: a hold shorter than what a lease must have
+// left to be handed out is no reason to throw every lease away. Found by the
+// simulator: Acquire created, refreshed and deleted the object for ever.
+func TestMaxHoldUnderRefreshInterval(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.inject(gcstest.Create, 1, gcstest.DelayReply(2*time.Second))
+		lease := w.machine("a").acquire(WithMaxHold(time.Second))
+		if got := w.ops(""); got != "create" {
+			t.Errorf("the requests are %q, want one create", got)
+		}
+		began := time.Now()
+		<-lease.Context().Done()
+		took(t, "the hold", began, time.Second, time.Second)
+		isLoss(t, "Release", lease.Release(t.Context()))
+	})
+}
+
 // TestLossIsReportedOnce: the first reason stands.
 func TestLossIsReportedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -132,8 +132,8 @@ func WithMaxWait(d time.Duration) Option {
 	return optionFunc(func(s *settings) { s.waitLimit, s.limitWait = d, true })
 }
 
-// WithMaxHold gives a lease up this long after its acquisition, refreshed or
-// not, against work that hangs under a healthy refresher. The context is
+// WithMaxHold gives a lease up this long after Acquire has returned it, refreshed
+// or not, against work that hangs under a healthy refresher. The context is
 // cancelled with a cause that is [ErrLockAbandoned]; the object stays until
 // the holder releases, or until its ttl is over.
 func WithMaxHold(d time.Duration) Option {
