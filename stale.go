@@ -14,11 +14,6 @@ const (
 	// olderAllowance is what an object of the older format gets beyond its
 	// expires-at: for its writer's clock, and for a refresh under way.
 	olderAllowance = 10 * time.Second
-
-	// maxDateAge bounds how long a Date is carried forward against a ttl. A
-	// local clock that runs at 500 ppm, the most that NTP slews by, gains 0.3 s
-	// in that time, which serverSlack covers.
-	maxDateAge = 10 * time.Minute
 )
 
 // A serverClock knows the server's time from the Date of a reply, carried
@@ -98,24 +93,53 @@ func (w *watch) judge(now reading) verdict {
 	switch {
 	case w.record.foreign():
 		return verdict{}
-	case w.record.expires.IsZero():
-		// Edited by hand. Its ttl may have been, too: the longer one counts.
-		return w.judgeTTL(max(w.ownTTL, w.record.ttl), now)
-	case w.record.ttl == 0:
+	case w.older():
 		return w.judgeOlder(now)
 	}
-	return w.judgeTTL(w.record.ttl, now)
+	return w.judgeTTL(now)
+}
+
+// older tells whether the object is of the older format.
+func (w *watch) older() bool { return w.record.ttl == 0 && !w.record.expires.IsZero() }
+
+// ttl is for how long an object that does not change may have a holder.
+func (w *watch) ttl() time.Duration {
+	switch {
+	case w.record.expires.IsZero():
+		// Edited by hand. Its ttl may have been, too: the longer one counts.
+		return max(w.ownTTL, w.record.ttl)
+	case !w.older():
+		return w.record.ttl
+	case w.object.updated.IsZero():
+		return maxTTL
+	}
+	// What its writer gave it by its own clock, as far as that agrees with the
+	// server's, and the allowance.
+	return min(max(w.record.expires.Sub(w.object.updated), 0)+olderAllowance, maxTTL)
+}
+
+// serverNow is the server's time, zero where it is not known well enough: a Date
+// is carried forward for a ttl at the most. In that time a clock that runs fast
+// by less than a tenth, of which the holder's may have used a part in being
+// slow, gains less than the tenth of the ttl by which the holder's validity ends
+// early. After that time watching tells, too.
+func (w *watch) serverNow(now reading) time.Time {
+	server, age := w.server.now(now)
+	if age > w.ttl() {
+		return time.Time{}
+	}
+	return server
 }
 
 // judgeTTL judges by the time that passed without a sign of life.
-func (w *watch) judgeTTL(ttl time.Duration, now reading) verdict {
-	unchanged := now.watchedSince(w.since)
+func (w *watch) judgeTTL(now reading) verdict {
+	ttl, unchanged := w.ttl(), now.watchedSince(w.since)
 	if unchanged >= ttl {
 		return verdict{stale: true, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged.Round(time.Millisecond), ttl)}
 	}
 	wait := ttl - unchanged
-	server, age := w.server.now(now)
-	if server.IsZero() || age > maxDateAge || w.object.updated.IsZero() {
+	server := w.serverNow(now)
+	if server.IsZero() || w.object.updated.IsZero() {
 		return verdict{wait: wait}
 	}
 	end := w.object.updated.Add(ttl + serverSlack)
@@ -131,21 +155,27 @@ func (w *watch) judgeTTL(ttl time.Duration, now reading) verdict {
 }
 
 // judgeOlder judges an object without a ttl by its expires-at, at the server's
-// time however long carried forward (the allowance covers the drift of hours),
-// or at ours where no reply ever told the server's.
+// time, or by watching it for as long as its writer gave it. Our wall clock has
+// no say, even where no reply has told the server's time yet: one that is
+// minutes ahead would take the lock from a live holder.
 func (w *watch) judgeOlder(now reading) verdict {
-	at, _ := w.server.now(now)
-	if at.IsZero() {
-		at = now.wall
+	given, unchanged := w.ttl(), now.watchedSince(w.since)
+	if unchanged >= given {
+		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, unchanged for %v", unchanged.Round(time.Millisecond))}
+	}
+	wait := given - unchanged
+	server := w.serverNow(now)
+	if server.IsZero() {
+		return verdict{wait: wait}
 	}
 	end := w.record.expires.Add(olderAllowance)
 	if latest := w.object.updated.Add(maxTTL); !w.object.updated.IsZero() && latest.Before(end) {
 		end = latest
 	}
-	if at.After(end) {
+	if server.After(end) {
 		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, over since %s", timestamp(end))}
 	}
-	return verdict{wait: end.Sub(at) + time.Millisecond}
+	return verdict{wait: min(wait, end.Sub(server)+time.Millisecond)}
 }
 
 // looksStale is the hint of [Info]: what one look can tell.
@@ -153,8 +183,8 @@ func (l *Lock) looksStale(r record, updated time.Time, now reading) bool {
 	if r.foreign() {
 		return false
 	}
-	if server, age := l.server.now(now); !server.IsZero() && age <= maxDateAge {
-		w := watch{server: &l.server, ownTTL: l.ttl, object: stored{updated: updated}, record: r, since: now}
+	w := watch{server: &l.server, ownTTL: l.ttl, object: stored{updated: updated}, record: r, since: now}
+	if !w.serverNow(now).IsZero() {
 		return w.judge(now).stale
 	}
 	return !r.expires.IsZero() && now.wall.After(r.expires)
