@@ -1,13 +1,12 @@
 package gcslock
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 // start hands the lease to a caller who wants it watched and, with refresh,
 // refreshed.
 func (l *Lease) start(refresh bool) {
+	// First, so that a loss from now on is a loss of the caller's, and told.
+	l.handOver()
 	l.mu.Lock()
 	l.wait = l.lock.nextRefresh()
 	if refresh {
@@ -18,14 +17,13 @@ func (l *Lease) start(refresh bool) {
 	// Set before its first turn can look for it; tick sets the real time.
 	l.watchdog = time.AfterFunc(l.lock.ttl, l.tick)
 	l.mu.Unlock()
-	l.handOver()
 	l.tick()
 }
 
 // nextRefresh is the pause from one refresh to the next, up to a tenth shorter
 // than the interval.
-func (s *settings) nextRefresh() time.Duration {
-	return s.refreshInterval - rand.N(s.refreshInterval/10+1)
+func (l *Lock) nextRefresh() time.Duration {
+	return l.refreshInterval - l.random(l.refreshInterval/10+1)
 }
 
 // tick looks at the clock: it ends a lease whose time is up and wakes the

@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,6 +222,51 @@ func TestMaxHoldUnderRefreshInterval(t *testing.T) {
 		took(t, "the hold", began, time.Second, time.Second)
 		isLoss(t, "Release", lease.Release(t.Context()))
 	})
+}
+
+// A lookClock keeps whoever looks waiting for an hour, at one look of the many.
+type lookClock struct {
+	*testClock
+	at    int64
+	looks atomic.Int64
+}
+
+func (c *lookClock) now() reading {
+	if c.looks.Add(1) == c.at {
+		time.Sleep(time.Hour)
+	}
+	return c.testClock.now()
+}
+
+// TestStoppedAtAnyLook: wherever Acquire is interrupted, a lease that it returns
+// all the same is lost, and says so once. Found by the simulator: between the
+// start of the timers and the hand-over it was not logged.
+func TestStoppedAtAnyLook(t *testing.T) {
+	for at := int64(1); !t.Failed(); at++ {
+		var looks int64
+		inWorld(t, func(t *testing.T, w *world) {
+			log := newLog()
+			m := w.machine("a")
+			l := m.lock(WithLogger(log.logger))
+			c := &lookClock{testClock: m.clock, at: at}
+			l.clock = c
+			lease, err := l.Acquire(t.Context())
+			if err != nil {
+				t.Fatalf("stopped at look %d: %v", at, err)
+			}
+			looks = c.looks.Load()
+			lost, reported := lease.Err() != nil, len(log.lines("lock lost"))
+			if lost && reported != 1 || !lost && reported != 0 {
+				t.Errorf("stopped at look %d: lost is %v, reported %d times", at, lost, reported)
+			}
+			if err := lease.Release(t.Context()); lost {
+				isLoss(t, "Release", err)
+			}
+		})
+		if looks < at {
+			break
+		}
+	}
 }
 
 // TestLossIsReportedOnce: the first reason stands.
