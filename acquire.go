@@ -61,11 +61,11 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{
 		Lock: l, try: try,
 		watch:   watch{server: &l.server, ownTTL: l.ttl},
-		pause:   backoff{shortest: l.minWait, longest: l.maxWait},
+		pause:   backoff{random: l.random, shortest: l.minWait, longest: l.maxWait},
 		retries: make(map[operation]int),
 	}
 	if try {
-		a.pause = retryPause()
+		a.pause = l.retryPause()
 	}
 	for next := stepCreate; ; {
 		if ctx.Err() != nil {

@@ -127,7 +127,7 @@ func (l *Lock) Break(ctx context.Context, generation int64) error {
 	ctx, cancel := context.WithTimeout(ctx, breakLimit)
 	defer cancel()
 	asked := false // one of our deletes may have been applied
-	pause := retryPause()
+	pause := l.retryPause()
 	for {
 		r, err := l.readPatiently(ctx)
 		if err != nil {
@@ -165,7 +165,7 @@ const breakLimit = 15 * time.Second
 
 // readPatiently reads with up to three attempts. Its reply is done or absent.
 func (l *Lock) readPatiently(ctx context.Context) (reply, error) {
-	pause := retryPause()
+	pause := l.retryPause()
 	for attempt := 1; ; attempt++ {
 		r := l.read(ctx)
 		if r.outcome == done || r.outcome == absent {

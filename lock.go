@@ -29,6 +29,7 @@ type Lock struct {
 	url            string
 	store          store
 	clock          clock
+	random         source
 	server         serverClock
 	invalid        error                        // what New refused; the first call of a NewLock returns it
 	olderLogger    func(context.Context) Logger // of NewLock; may be nil
@@ -53,7 +54,7 @@ func New(bucket *storage.BucketHandle, object string, opts ...Option) (*Lock, er
 
 // newLock is New that keeps the error within the lock.
 func newLock(bucket *storage.BucketHandle, object string, opts []Option) *Lock {
-	l := &Lock{object: object, clock: newSystemClock()}
+	l := &Lock{object: object, clock: newSystemClock(), random: chance}
 	errs := []error{checkName(object)}
 	if bucket == nil {
 		errs = append(errs, errors.New("bucket handle is nil"))

@@ -54,7 +54,7 @@ func (l *Lease) refresh(ctx context.Context, once bool) error {
 	defer stop()
 	defer context.AfterFunc(l.ctx, stop)()
 
-	pause := retryPause()
+	pause := l.lock.retryPause()
 	for n := 1; ; n++ {
 		result, err := l.attempt(attempts)
 		switch result {

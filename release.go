@@ -65,7 +65,7 @@ func (l *Lease) release(ctx context.Context) error {
 func (l *Lease) deleteObject(ctx context.Context) error {
 	v := l.lastVersion()
 	asked := false // a delete of ours may have been applied
-	pause := retryPause()
+	pause := l.lock.retryPause()
 	for {
 		r := l.lock.remove(ctx, v)
 		if r.outcome == mismatch {

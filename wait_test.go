@@ -8,7 +8,7 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
-	b := backoff{shortest: 100 * time.Millisecond, longest: time.Second}
+	b := backoff{random: chance, shortest: 100 * time.Millisecond, longest: time.Second}
 	seen := map[time.Duration]bool{}
 	last := time.Duration(0)
 	longest := last
@@ -22,7 +22,7 @@ func TestBackoff(t *testing.T) {
 	if len(seen) < 100 || longest < b.longest/2 {
 		t.Errorf("%d different pauses of up to %v in 1000: no jitter or no growth", len(seen), longest)
 	}
-	same := backoff{shortest: time.Second, longest: time.Second}
+	same := backoff{random: chance, shortest: time.Second, longest: time.Second}
 	if d := same.next(); d != time.Second {
 		t.Errorf("pause of %v where only 1s is allowed", d)
 	}

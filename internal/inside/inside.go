@@ -1,0 +1,78 @@
+// Package inside lets the module's own simulator reach below the public names
+// of package gcslock: it gives a lock a store, clocks and a source of chance of
+// the simulator's making. The types mirror those of store.go and clock.go, which
+// stay unexported, because a wrong clock or store is a broken lock and no
+// option.
+package inside
+
+import (
+	"context"
+	"time"
+)
+
+// An Outcome is all that the protocol may conclude from one request.
+type Outcome int
+
+// The outcomes, see docs/protocol.md.
+const (
+	Done Outcome = iota
+	Mismatch
+	Absent
+	Refused
+	Permanent
+	Unknown
+)
+
+// A Version names one state of one life of the object.
+type Version struct{ Generation, Metageneration int64 }
+
+// An Object is the lock object as a reply showed it.
+type Object struct {
+	Version
+	Metadata map[string]string
+	Updated  time.Time
+}
+
+// A Reply is what came of one request.
+type Reply struct {
+	Outcome Outcome
+	Object  Object
+	Date    time.Time // zero where the reply did not say
+	Err     error     // set unless done
+	Denied  bool      // for want of a permission
+}
+
+// A Store is one object of one bucket, see store in package gcslock.
+type Store interface {
+	Create(ctx context.Context, metadata map[string]string) Reply
+	Read(ctx context.Context) Reply
+	Update(ctx context.Context, v Version, metadata map[string]string) Reply
+	Remove(ctx context.Context, v Version) Reply
+}
+
+// A Reading is one look at a machine's clocks, see reading in package gcslock.
+type Reading struct {
+	Mono, Awake time.Duration
+	Wall        time.Time
+}
+
+// Seams are what a simulated lock runs on.
+type Seams struct {
+	Store Store
+	Now   func() Reading
+	// Random is from 0 to below n.
+	Random func(n time.Duration) time.Duration
+}
+
+// Set by package gcslock, whose types this package can't name.
+var (
+	// Replace is func(*gcslock.Lock, Seams). It must precede the lock's first
+	// use.
+	Replace any
+	// Valid is func(*gcslock.Lease, Reading) bool: what Err would say at the
+	// reading, without its consequences.
+	Valid any
+	// Crash is func(*gcslock.Lease, error): it ends what runs for the lease,
+	// and sends nothing.
+	Crash any
+)

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gcslock/gcslock"
+	"github.com/gcslock/gcslock/internal/inside"
+)
+
+var (
+	replace = inside.Replace.(func(*gcslock.Lock, inside.Seams))
+	valid   = inside.Valid.(func(*gcslock.Lease, inside.Reading) bool)
+	crash   = inside.Crash.(func(*gcslock.Lease, error))
+)
+
+// A tenure is one lease in its holder's hands.
+type tenure struct {
+	process *process
+	lease   *gcslock.Lease
+	ttl     time.Duration
+	broken  bool // a human or an older client removed its object: exclusion is not promised until it notices
+	over    bool // has been seen invalid
+}
+
+// believes tells whether the holder would think that it holds the lock: if it
+// is stopped, once it goes on.
+func (t *tenure) believes() bool {
+	return !t.process.dead.Load() && t.lease.Context().Err() == nil && valid(t.lease, t.process.client.machine.reading())
+}
+
+// checkHolders: at most one holder, and none that comes back to life. Needs mu,
+// as all checks.
+func (w *world) checkHolders() {
+	var holder *tenure
+	for _, t := range w.held {
+		if !t.believes() {
+			// What a stopped process believes is settled when it goes on.
+			if t.process.client.machine.awakeFor() > 0 {
+				t.over = true
+			}
+			continue
+		}
+		if t.over {
+			w.violate("%s holds again what it had lost, token %d", t.process.name(), t.lease.Token())
+		}
+		if t.broken {
+			continue
+		}
+		if holder != nil {
+			w.violate("two holders: %s with token %d, %s with token %d",
+				holder.process.name(), holder.lease.Token(), t.process.name(), t.lease.Token())
+		}
+		holder = t
+	}
+}
+
+// took notes that a process has got the lock.
+func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenure {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sections++
+	w.logLocked(p.name(), "holds", lease.Token(), 0)
+	if w.tokens[lease.Token()] {
+		w.violate("token %d was given out twice", lease.Token())
+	}
+	w.tokens[lease.Token()] = true
+	t := &tenure{process: p, lease: lease, ttl: ttl}
+	t.broken = w.removed[lease.Token()]
+	if t.believes() && !t.broken { // and was not stopped on the way, until the lease was over
+		for _, other := range w.held {
+			w.checkTold(other)
+		}
+	}
+	w.held = append(w.held, t)
+	w.idle = time.Time{}
+	w.checkHolders()
+	return t
+}
+
+// checkTold: a former holder that runs has had its context cancelled when
+// somebody else gets in. Timers stop with the process, so one that has just
+// gone on may take a tenth of the ttl.
+func (w *world) checkTold(t *tenure) {
+	if t.broken || t.process.dead.Load() || t.process.client.machine.awakeFor() <= t.ttl/10+t.ttl/100 {
+		return
+	}
+	if t.lease.Context().Err() == nil {
+		w.violate("%s was not told that token %d is lost", t.process.name(), t.lease.Token())
+	}
+}
+
+// gave notes that a process has released or lost the lock, and with which
+// result.
+func (w *world) gave(t *tenure, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	token := t.lease.Token()
+	if err == nil {
+		w.logLocked(t.process.name(), "released", token, 0)
+	} else {
+		w.logLocked(t.process.name(), err.Error(), token, 0)
+	}
+	for i, other := range w.held {
+		if other == t {
+			w.held = append(w.held[:i:i], w.held[i+1:]...)
+			break
+		}
+	}
+	want := 0
+	if errors.Is(err, gcslock.ErrLockAbandoned) {
+		w.lost++
+		want = 1
+	}
+	if n := w.losses[token]; n != want && !t.process.dead.Load() {
+		w.violate("the loss of token %d was reported %d times, want %d", token, n, want)
+	}
+}
+
+// checkTakeover: what a process removes that it has not made is nobody's.
+func (w *world) checkTakeover(p *process, o *object) {
+	switch {
+	case o.foreign():
+		w.violate("%s removed a foreign object", p.name())
+	case o.creator == nil:
+		return
+	case o.creator.client == nil: // of the older format
+		expires, err := time.Parse(time.RFC3339Nano, o.Metadata["expires-at"])
+		if err == nil && time.Now().Before(expires) {
+			w.violate("%s removed the live object of an older client", p.name())
+		}
+	}
+	for _, t := range w.held {
+		if t.lease.Token() == o.Generation && t.believes() && !t.broken {
+			w.violate("%s removed the object of %s, which holds the lock", p.name(), t.process.name())
+		}
+	}
+}
+
+// slack is how long a waiter may take to notice that the lock is free or dead:
+// a pause, and requests there and back, some of them refused under the rate
+// limit.
+const slack = 6 * time.Second
+
+// checkIdle: in the calm, a lock that is free or whose holder is dead finds a
+// new holder, if somebody waits.
+func (w *world) checkIdle() {
+	// Requests and pauses of the chaos last into the calm.
+	if time.Since(w.began) < w.plan.chaos+20*time.Second || len(w.held) > 0 {
+		w.idle = time.Time{}
+		return
+	}
+	now := time.Now()
+	generation := int64(0)
+	if w.cloud.object != nil {
+		generation = w.cloud.object.Generation
+	}
+	if w.idle.IsZero() || w.idleWith != generation {
+		w.idle, w.idleWith = now, generation
+	}
+	bound := slack
+	if generation != 0 {
+		// The longest ttl, on a slow clock; an older lock's expiry and allowance.
+		bound += maxTTL + maxTTL/20 + 11*time.Second
+	}
+	for _, c := range w.clients {
+		if since := c.waiting; !since.IsZero() && now.Sub(since) > bound && now.Sub(w.idle) > bound && c.machine.awakeFor() > bound {
+			w.violate("%s has waited for %v, and nobody has held the lock for %v", c.machine.name, now.Sub(since), now.Sub(w.idle))
+		}
+	}
+}
+
+// checkEnd looks at what is left.
+func (w *world) checkEnd(ctx context.Context) {
+	if ctx.Err() != nil {
+		w.violate("not at an end after %v", w.plan.chaos+limit)
+	}
+	for _, t := range w.held {
+		w.violate("%s never gave token %d back", t.process.name(), t.lease.Token())
+	}
+}

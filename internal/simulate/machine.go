@@ -1,0 +1,146 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"github.com/gcslock/gcslock/internal/inside"
+)
+
+// A machine has clocks that are wrong in all ways that the protocol allows for,
+// and freezes at times: a stopped process, or a suspended machine.
+type machine struct {
+	world  *world
+	name   string
+	dice   *dice
+	rate   float64 // of its clocks
+	offset time.Duration
+
+	mu        sync.Mutex // guards the rest
+	stepped   time.Duration
+	frozen    time.Time // until
+	asleep    time.Time // since when it is suspended, zero if it is not
+	suspended time.Duration
+	woke      time.Time
+}
+
+func newMachine(w *world, name string, d *dice) *machine {
+	return &machine{
+		world: w, name: name, dice: d,
+		rate:   1 + 0.09*(d.float()-0.5),
+		offset: d.between(-5*time.Minute, 5*time.Minute),
+	}
+}
+
+// reading is what its clocks say, frozen or not.
+func (m *machine) reading() inside.Reading {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.readingLocked()
+}
+
+func (m *machine) readingLocked() inside.Reading {
+	now := time.Now()
+	suspended := m.suspended
+	if !m.asleep.IsZero() {
+		end := now
+		if m.frozen.Before(now) {
+			end = m.frozen
+		}
+		suspended += end.Sub(m.asleep)
+	}
+	elapsed := now.Sub(m.world.began)
+	ticks := func(d time.Duration) time.Duration { return time.Duration(m.rate * float64(d)) }
+	return inside.Reading{
+		Mono:  ticks(elapsed - suspended),
+		Awake: ticks(elapsed),
+		Wall:  m.world.began.Add(m.offset + m.stepped + ticks(elapsed)),
+	}
+}
+
+// now is the clock that the library sees. It takes no time, but the process may
+// be stopped before the look, or between the look and the code that uses it.
+func (m *machine) now() inside.Reading {
+	m.gate()
+	r := m.reading()
+	m.mayPause()
+	return r
+}
+
+// step sets the wall clock.
+func (m *machine) step(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stepped += d
+}
+
+// freeze stops whatever runs on the machine for d; suspended, its monotonic
+// clock as well.
+func (m *machine) freeze(d time.Duration, suspended bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.thaw()
+	now := time.Now()
+	if m.frozen.After(now) {
+		return
+	}
+	m.frozen = now.Add(d)
+	if suspended {
+		m.asleep = now
+	}
+}
+
+// thaw books a suspend that is over. Needs mu.
+func (m *machine) thaw() {
+	if now := time.Now(); !m.frozen.After(now) {
+		if !m.asleep.IsZero() {
+			m.suspended += m.frozen.Sub(m.asleep)
+			m.asleep = time.Time{}
+		}
+		m.woke = m.frozen
+	}
+}
+
+// gate holds whoever runs on the machine while it is frozen. All wake at
+// instants of their own, so that their order is the seed's.
+func (m *machine) gate() {
+	for {
+		m.mu.Lock()
+		m.thaw()
+		left := time.Until(m.frozen)
+		m.mu.Unlock()
+		if left <= 0 {
+			return
+		}
+		time.Sleep(left + m.dice.below(time.Microsecond))
+	}
+}
+
+// mayPause freezes the machine here and now, by chance.
+func (m *machine) mayPause() {
+	if m.world.calm() || !m.dice.chance(m.world.plan.pauses) {
+		return
+	}
+	d := m.dice.between(0, 100*time.Millisecond)
+	if m.dice.chance(0.5) {
+		d = m.dice.between(time.Second, 20*time.Second)
+	}
+	m.world.log(m.name, "pause", int64(d), 0)
+	m.freeze(d, m.dice.chance(0.3))
+	m.gate()
+}
+
+// awakeFor is how long it has not been frozen for, 0 if it is.
+func (m *machine) awakeFor() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.thaw()
+	now := time.Now()
+	if m.frozen.After(now) {
+		return 0
+	}
+	if m.woke.IsZero() {
+		return now.Sub(m.world.began)
+	}
+	return now.Sub(m.woke)
+}

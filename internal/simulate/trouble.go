@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/gcslock/gcslock/internal/inside"
+)
+
+// suffer is what happens to one client until the chaos ends: it is cut off from
+// the network, crashes, and has its wall clock set.
+func (c *client) suffer(ctx context.Context) {
+	d := newDice(c.world.seed, 100+uint64(c.machine.name[0]))
+	for rest(ctx, d.between(time.Second, 10*time.Second)) && !c.world.calm() {
+		if d.chance(c.world.plan.partition) {
+			c.cutFor(d.between(100*time.Millisecond, 25*time.Second))
+		}
+		if d.chance(c.world.plan.crash) {
+			c.crash()
+		}
+		if d.chance(c.world.plan.steps) {
+			by := d.between(-time.Hour, time.Hour)
+			c.world.log(c.machine.name, "wall clock steps", int64(by), 0)
+			c.machine.step(by)
+		}
+	}
+}
+
+func (c *client) cutFor(length time.Duration) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	end := time.Now().Add(length)
+	if last := c.world.began.Add(c.world.plan.chaos); end.After(last) {
+		end = last
+	}
+	c.world.logLocked(c.machine.name, "partition", int64(time.Until(end)), 0)
+	c.cut = end
+}
+
+// crash ends the process between two instructions: nothing that it does after
+// that leaves it.
+func (c *client) crash() {
+	w := c.world
+	w.mu.Lock()
+	p := c.process
+	if p == nil || p.dead.Load() {
+		w.mu.Unlock()
+		return
+	}
+	p.dead.Store(true)
+	w.crashes++
+	w.logLocked(p.name(), "crashes", 0, 0)
+	w.mu.Unlock()
+	p.stop()
+}
+
+// humans do what they do with a console.
+func (w *world) humans(ctx context.Context) {
+	d := newDice(w.seed, 200)
+	for range w.plan.humans {
+		if !rest(ctx, d.below(w.plan.chaos/time.Duration(w.plan.humans))) {
+			return
+		}
+		w.mu.Lock()
+		w.deed(d.pick(5))
+		w.mu.Unlock()
+	}
+	// Nobody but a human removes what a human has put there.
+	if w.plan.humans > 0 && rest(ctx, time.Until(w.began.Add(w.plan.chaos))) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.cloud.object != nil && w.cloud.object.foreign() {
+			w.removeBy("human")
+		}
+	}
+}
+
+// deed is one of them. Needs mu.
+func (w *world) deed(kind int) {
+	o := w.cloud.object
+	switch {
+	case kind == 0 && o == nil:
+		w.cloud.create(nil, map[string]string{"note": "keep out"})
+		w.logLocked("human", "puts a file there", 0, 0)
+	case o == nil:
+	case kind == 1:
+		w.cloud.update(inside.Version{}, map[string]string{"note": "who is this?"})
+		w.logLocked("human", "edits", o.Generation, o.Metageneration)
+	case kind == 2:
+		w.cloud.update(inside.Version{}, map[string]string{"expires-at": "tomorrow"})
+		w.logLocked("human", "edits the expiry", o.Generation, o.Metageneration)
+	case kind == 3:
+		w.removeBy("human")
+	case kind == 4:
+		w.removeBy("human")
+		w.cloud.create(nil, map[string]string{"owner": "human"})
+		w.logLocked("human", "puts a lock there", 0, 0)
+	}
+}
+
+// removeBy removes the object by its name, whoever holds it. Needs mu.
+func (w *world) removeBy(who string) {
+	o := w.cloud.object
+	w.cloud.object, w.removed[o.Generation] = nil, true
+	w.logLocked(who, "removes", o.Generation, o.Metageneration)
+	for _, t := range w.held {
+		if t.lease.Token() == o.Generation {
+			t.broken = true
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gcslock/gcslock/internal/inside"
+)
+
+// A world is one schedule: a cloud, the clients, and what is observed of them,
+// by a clock that none of them can see.
+type world struct {
+	plan  plan
+	seed  uint64
+	began time.Time
+
+	mu      sync.Mutex // guards the rest
+	cloud   cloud
+	clients []*client
+	held    []*tenure
+	tokens  map[int64]bool
+	removed map[int64]bool // generations that humans and older clients removed
+	losses  map[int64]int  // "lock lost" lines, by token
+	history []event
+	sorry   string // the first violation
+
+	idle     time.Time // since when nobody holds the lock, zero if somebody does
+	idleWith int64     // the generation that is in the way, 0 if none is
+	totals
+}
+
+// totals are what a run of many schedules tells.
+type totals struct {
+	sections, takeovers, lost, crashes, requests int
+}
+
+func (t *totals) add(o totals) {
+	t.sections += o.sections
+	t.takeovers += o.takeovers
+	t.lost += o.lost
+	t.crashes += o.crashes
+	t.requests += o.requests
+}
+
+// limit is how long the clients may take to end after the chaos: each remaining
+// section may have to wait for a dead lock first.
+const limit = 30 * time.Minute
+
+// simulate runs the schedule of a seed in a bubble of virtual time.
+func simulate(t *testing.T, seed uint64) *world {
+	w := &world{seed: seed, plan: newPlan(seed), tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int)}
+	synctest.Test(t, func(t *testing.T) { w.run() })
+	return w
+}
+
+func (w *world) run() {
+	w.began = time.Now()
+	w.cloud.rateLimited, w.cloud.dates = w.plan.rateLimited, w.plan.dates
+	ctx, cancel := context.WithTimeout(context.Background(), w.plan.chaos+limit)
+	defer cancel()
+	var running sync.WaitGroup
+	for i := range w.plan.clients {
+		c := newClient(w, i)
+		w.clients = append(w.clients, c)
+		running.Go(func() { c.run(ctx) })
+		running.Go(func() { c.suffer(ctx) })
+	}
+	running.Go(func() { w.humans(ctx) })
+	if w.plan.older {
+		running.Go(func() { newOlder(w).run(ctx) })
+	}
+	running.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checkEnd(ctx)
+}
+
+// calm tells whether the chaos is over.
+func (w *world) calm() bool { return time.Since(w.began) > w.plan.chaos }
+
+// apply is the cloud's side of a request, with every check that a moment allows
+// before and after it.
+func (w *world) apply(p *process, op string, do func(*world) inside.Reply) inside.Reply {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+	w.checkHolders()
+	w.checkIdle()
+	r := do(w)
+	w.logLocked(p.name(), op+": "+outcomes[r.Outcome], r.Object.Generation, r.Object.Metageneration)
+	w.checkHolders()
+	return r
+}
+
+var outcomes = [...]string{"done", "mismatch", "absent", "refused", "permanent", "unknown"}
+
+func (w *world) create(p *process, metadata map[string]string) inside.Reply {
+	return w.cloud.create(p, metadata)
+}
+
+func (w *world) read(*process) inside.Reply { return w.cloud.read() }
+
+func (w *world) update(p *process, v inside.Version, metadata map[string]string) inside.Reply {
+	before := w.cloud.object
+	r := w.cloud.update(v, metadata)
+	if r.Outcome == inside.Done && before.creator != p {
+		w.violate("%s updated the object of %s", p.name(), before.creator.name())
+	}
+	return r
+}
+
+func (w *world) remove(p *process, v inside.Version) inside.Reply {
+	before := w.cloud.object
+	r := w.cloud.remove(v)
+	if r.Outcome == inside.Done && before.creator != p {
+		w.takeovers++
+		w.checkTakeover(p, before)
+	}
+	return r
+}
+
+// A event is one line of the history.
+type event struct {
+	at   time.Duration
+	who  string
+	what string
+	a, b int64
+}
+
+func (w *world) log(who, what string, a, b int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logLocked(who, what, a, b)
+}
+
+func (w *world) logLocked(who, what string, a, b int64) {
+	w.history = append(w.history, event{time.Since(w.began), who, what, a, b})
+}
+
+func (e event) String() string {
+	s := fmt.Sprintf("%14s  %-8s %s", e.at, e.who, e.what)
+	switch {
+	case e.what == "pause" || e.what == "partition" || e.what == "wall clock steps":
+		s += " " + time.Duration(e.a).String()
+	case e.b != 0:
+		s += fmt.Sprintf(" (%d.%d)", e.a, e.b)
+	case e.a != 0:
+		s += fmt.Sprintf(" (%d)", e.a)
+	}
+	return s
+}
+
+// violate notes what must never happen; the first counts.
+func (w *world) violate(format string, args ...any) {
+	if w.sorry == "" {
+		w.sorry = fmt.Sprintf(format, args...)
+		w.logLocked("VIOLATED", w.sorry, 0, 0)
+	}
+}
