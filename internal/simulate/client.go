@@ -62,8 +62,9 @@ func newClient(w *world, i int) *client {
 	if d.chance(0.1) {
 		c.options = append(c.options, gcslock.WithMaxRefreshFailures(d.pick(3)))
 	}
-	if d.chance(0.3) {
-		c.options = append(c.options, gcslock.WithWait(200*time.Millisecond, 2*time.Second))
+	if d.chance(0.7) {
+		// Fewer looks, so that a second of computing has more schedules.
+		c.options = append(c.options, gcslock.WithWait(400*time.Millisecond, 3*time.Second))
 	}
 	return c
 }
@@ -103,7 +104,7 @@ func (c *client) lock(p *process) *gcslock.Lock {
 	if err != nil {
 		panic(err) // the plan is wrong
 	}
-	replace(l, inside.Seams{Store: p, Now: c.machine.now, Random: c.dice.below})
+	replace(l, inside.Seams{Store: p, Now: c.machine.now, Random: c.machine.fate.random})
 	return l
 }
 

@@ -12,7 +12,7 @@ import (
 type machine struct {
 	world  *world
 	name   string
-	dice   *dice
+	fate   fate
 	rate   float64 // of its clocks
 	offset time.Duration
 
@@ -26,8 +26,9 @@ type machine struct {
 
 func newMachine(w *world, name string, d *dice) *machine {
 	return &machine{
-		world: w, name: name, dice: d,
-		rate:   1 + 0.09*(d.float()-0.5),
+		world: w, name: name,
+		fate:   fate{seed: d.rng.Uint64(), began: w.began},
+		rate:   1 + 0.09*(d.rng.Float64()-0.5),
 		offset: d.between(-5*time.Minute, 5*time.Minute),
 	}
 }
@@ -112,21 +113,26 @@ func (m *machine) gate() {
 		if left <= 0 {
 			return
 		}
-		time.Sleep(left + m.dice.below(time.Microsecond))
+		time.Sleep(left + m.fate.at(site()).below(time.Microsecond))
 	}
 }
 
 // mayPause freezes the machine here and now, by chance.
 func (m *machine) mayPause() {
-	if m.world.calm() || !m.dice.chance(m.world.plan.pauses) {
+	if m.world.plan.pauses == 0 || m.world.calm() {
 		return
 	}
-	d := m.dice.between(0, 100*time.Millisecond)
-	if m.dice.chance(0.5) {
-		d = m.dice.between(time.Second, 20*time.Second)
+	here := site()
+	if m.fate.roll(here) >= m.world.plan.pauses {
+		return
 	}
-	m.world.log(m.name, "pause", int64(d), 0)
-	m.freeze(d, m.dice.chance(0.3))
+	d := m.fate.at(here)
+	length := d.between(0, 100*time.Millisecond)
+	if d.chance(0.5) {
+		length = d.between(time.Second, 20*time.Second)
+	}
+	m.world.log(m.name, "pause", int64(length), 0)
+	m.freeze(length, d.chance(0.3))
 	m.gate()
 }
 

@@ -75,7 +75,7 @@ func (p *process) send(ctx context.Context, op string, apply func(*world) inside
 // carry is the network's part.
 func (p *process) carry(ctx context.Context, op string, apply func(*world) inside.Reply) inside.Reply {
 	c := p.client
-	w, d := c.world, c.dice
+	w, d := c.world, c.machine.fate.at(purpose(op))
 	there, back := d.between(5*time.Millisecond, 60*time.Millisecond), d.between(5*time.Millisecond, 60*time.Millisecond)
 	fate := fateFine
 	if cut := c.cutOff(); cut {
@@ -125,10 +125,13 @@ func (p *process) carry(ctx context.Context, op string, apply func(*world) insid
 	return r
 }
 
+// purpose tells the operations apart, by the letters that differ.
+func purpose(op string) uint64 { return uint64(op[0]) << 8 }
+
 // unanswered ends with the connection or with the caller's patience.
 func (p *process) unanswered(ctx context.Context, op string) inside.Reply {
-	if p.client.dice.chance(0.5) {
-		rest(ctx, p.client.dice.below(2*time.Second))
+	if d := p.client.machine.fate.at(purpose(op) + 1); d.chance(0.5) {
+		rest(ctx, d.below(2*time.Second))
 	} else {
 		<-ctx.Done()
 	}

@@ -1,45 +1,6 @@
 package main
 
-import (
-	"math/rand/v2"
-	"sync"
-	"time"
-)
-
-// A dice is a seeded source of chance. Each client has its own, so that what
-// one does leaves the others' draws as they are.
-type dice struct {
-	mu  sync.Mutex // guards rng
-	rng *rand.Rand
-}
-
-func newDice(seed, stream uint64) *dice {
-	return &dice{rng: rand.New(rand.NewPCG(seed, stream))}
-}
-
-// below is from 0 to below d.
-func (d *dice) below(limit time.Duration) time.Duration {
-	if limit <= 0 {
-		return 0
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Duration(d.rng.Int64N(int64(limit)))
-}
-
-func (d *dice) between(low, high time.Duration) time.Duration { return low + d.below(high-low) }
-
-// float is from 0 to below 1.
-func (d *dice) float() float64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rng.Float64()
-}
-
-func (d *dice) chance(p float64) bool { return p > 0 && d.float() < p }
-
-// pick is one of 0 to n-1.
-func (d *dice) pick(n int) int { return int(d.below(time.Duration(n))) }
+import "time"
 
 // A plan is what a seed makes of one schedule: who takes part, and how bad the
 // world is to them.
@@ -78,7 +39,7 @@ func newPlan(seed uint64) plan {
 		if !d.chance(p) {
 			return 0
 		}
-		return most * d.float()
+		return most * d.rng.Float64()
 	}
 	p.faults = trouble(0.7, 0.4)
 	p.pauses = trouble(0.5, 0.03)
