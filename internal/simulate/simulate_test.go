@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var schedules = flag.Uint64("simulate.schedules", 2000, "how many schedules TestSchedules runs")
+var schedules = flag.Uint64("simulate.schedules", defaultSchedules, "how many schedules TestSchedules runs")
 
 // TestSchedules: none of them fails.
 func TestSchedules(t *testing.T) {
@@ -26,7 +26,7 @@ func TestSchedules(t *testing.T) {
 
 // TestSameSeedSameHistory: what a seed shows, it shows again.
 func TestSameSeedSameHistory(t *testing.T) {
-	for seed := uint64(1); seed <= 200; seed++ {
+	for seed := uint64(1); seed <= seedsRunTwice; seed++ {
 		first, second := simulate(t, seed), simulate(t, seed)
 		if slices.Equal(first.history, second.history) {
 			continue

@@ -1,0 +1,139 @@
+// Command mutants breaks the protocol on purpose, in one way after the other,
+// and tells what notices: the simulator, or the root package's tests. One that
+// nothing notices is a missing fault or a missing check, and a failure.
+//
+//	go run ./internal/mutants
+//
+// The broken files exist only in a temporary folder, which the go command lays
+// over the module.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	schedules := flag.Int("schedules", 3000, "how many schedules each one has to survive")
+	only := flag.String("only", "", "run those whose name contains this")
+	flag.Parse()
+	survivors := 0
+	fmt.Println("| mutant | caught by | after |")
+	fmt.Println("|---|---|---|")
+	for _, m := range mutants {
+		if !strings.Contains(m.name, *only) {
+			continue
+		}
+		by, after, err := m.run(*schedules)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "mutants: %s: %v\n", m.name, err)
+			survivors++
+			continue
+		}
+		if by == "" {
+			by = "**nothing**"
+			survivors++
+		}
+		fmt.Printf("| %s | %s | %s |\n", m.name, by, after)
+	}
+	if survivors > 0 {
+		fmt.Fprintf(os.Stderr, "mutants: %d survived, or could not be tried\n", survivors)
+		os.Exit(1)
+	}
+}
+
+// A mutant is one replacement in one file of the root package.
+type mutant struct{ name, file, old, new string }
+
+// apply is the file's text with the replacement. The old text must be there
+// once, so that a mutant does not outlive the code that it breaks.
+func (m mutant) apply(root string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(text, []byte(m.old)); n != 1 {
+		return nil, fmt.Errorf("%s has the text to replace %d times, want once: %q", m.file, n, m.old)
+	}
+	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
+}
+
+var (
+	simulated = regexp.MustCompile(`(\d+) schedules in`)
+	violation = regexp.MustCompile(`VIOLATED (.*)`)
+	testName  = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+	digits    = regexp.MustCompile(`\d+[\d.msµ]*`)
+)
+
+// run tells what caught the mutant.
+func (m mutant) run(schedules int) (by, after string, err error) {
+	text, err := m.apply(".")
+	if err != nil {
+		return "", "", err
+	}
+	overlay, remove, err := layOver(m.file, text)
+	if err != nil {
+		return "", "", err
+	}
+	defer remove()
+	dir := filepath.Dir(overlay)
+	for _, program := range [][]string{
+		{"build", "-overlay", overlay, "-o", filepath.Join(dir, "simulate"), "./internal/simulate"},
+		{"test", "-c", "-overlay", overlay, "-o", filepath.Join(dir, "tests"), "."},
+	} {
+		if out, err := exec.Command("go", program...).CombinedOutput(); err != nil {
+			return "", "", fmt.Errorf("does not compile: %s", out)
+		}
+	}
+	// A mutant may hang or spin for ever; both count as noticed.
+	out, err := exec.Command("timeout", "-k", "5", "120", filepath.Join(dir, "simulate"), "-schedules", fmt.Sprint(schedules)).CombinedOutput()
+	if err != nil {
+		said := "simulator: it hangs"
+		if v := violation.FindSubmatch(out); v != nil {
+			said = "simulator: " + digits.ReplaceAllString(string(v[1]), "…")
+		}
+		if n := simulated.FindSubmatch(out); n != nil {
+			after = string(n[1]) + " schedules"
+		}
+		return said, after, nil
+	}
+	out, err = exec.Command("timeout", "-k", "5", "180", filepath.Join(dir, "tests"), "-test.failfast", "-test.timeout", "170s").CombinedOutput()
+	if err == nil {
+		return "", "", nil
+	}
+	said := "tests: they hang"
+	if name := testName.FindSubmatch(out); name != nil {
+		said = "`" + string(name[1]) + "`"
+	}
+	return said, fmt.Sprintf("%d schedules and the tests", schedules), nil
+}
+
+// layOver writes the text where the go command takes it for the file.
+func layOver(file string, text []byte) (overlay string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	broken := filepath.Join(dir, file)
+	original, err := filepath.Abs(file)
+	if err != nil {
+		return "", remove, err
+	}
+	index, err := json.Marshal(map[string]map[string]string{"Replace": {original: broken}})
+	if err != nil {
+		return "", remove, err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(broken, text, 0o600); err != nil {
+		return "", remove, err
+	}
+	return overlay, remove, os.WriteFile(overlay, index, 0o600)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package main
+
+const defaultSchedules, seedsRunTwice = 2000, 200
