@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gcslock/gcslock"
@@ -40,6 +41,7 @@ func (w *world) checkHolders() {
 			if t.process.client.machine.awakeFor() > 0 {
 				t.over = true
 			}
+			w.checkLoss(t, context.Cause(t.lease.Context()))
 			continue
 		}
 		if t.over {
@@ -54,6 +56,19 @@ func (w *world) checkHolders() {
 		}
 		holder = t
 	}
+}
+
+// checkLoss: a loss that is not one of time is one of the object.
+func (w *world) checkLoss(t *tenure, err error) {
+	if !errors.Is(err, gcslock.ErrLockAbandoned) || w.cloud.object == nil || w.cloud.object.Generation != t.lease.Token() {
+		return
+	}
+	for _, reason := range []string{"not refreshed within", "held for longer", "failed in a row"} {
+		if strings.Contains(err.Error(), reason) {
+			return
+		}
+	}
+	w.violate("%s was told of a loss that is none: %v", t.process.name(), err)
 }
 
 // took notes that a process has got the lock.
@@ -97,6 +112,7 @@ func (w *world) gave(t *tenure, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	token := t.lease.Token()
+	w.checkLoss(t, err)
 	if err == nil {
 		w.logLocked(t.process.name(), "released", token, 0)
 	} else {

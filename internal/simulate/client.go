@@ -152,7 +152,6 @@ func (c *client) section(p *process, l *gcslock.Lock) bool {
 	if p.dead.Load() {
 		err = errDead
 	} else if cause != nil && !errors.Is(err, gcslock.ErrLockAbandoned) {
-		c.world.log(p.name(), "released after a loss", 0, 0)
 		c.world.mu.Lock()
 		c.world.violate("%s lost the lock (%v), and its release said %v", p.name(), cause, err)
 		c.world.mu.Unlock()

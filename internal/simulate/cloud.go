@@ -81,8 +81,8 @@ func (c *cloud) read() inside.Reply {
 	return inside.Reply{Object: c.object.Object}
 }
 
-// A target is the version that a write is meant for; a zero number is not
-// asked about, as by clients that are not ours.
+// matches checks a write's preconditions. A number that is zero is not asked
+// about, as by clients that are not ours, and by our mutants.
 func (c *cloud) matches(v inside.Version) bool {
 	return (v.Generation == 0 || v.Generation == c.object.Generation) &&
 		(v.Metageneration == 0 || v.Metageneration == c.object.Metageneration)

@@ -34,7 +34,7 @@ func newPlan(seed uint64) plan {
 		// Long waits, in which clocks drift apart.
 		p.hold, p.chaos, p.sections = 5*time.Minute, 8*time.Minute, 2
 	}
-	p.older = p.dates && d.chance(0.1)
+	p.older = d.chance(0.1)
 	trouble := func(p float64, most float64) float64 {
 		if !d.chance(p) {
 			return 0

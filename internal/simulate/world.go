@@ -123,7 +123,7 @@ func (w *world) remove(p *process, v inside.Version) inside.Reply {
 	return r
 }
 
-// A event is one line of the history.
+// An event is one line of the history.
 type event struct {
 	at   time.Duration
 	who  string
