@@ -3,7 +3,6 @@ package grpctest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 
 	"cloud.google.com/go/storage"
@@ -16,31 +15,35 @@ import (
 // Server is one client's way to a gcstest server, over gRPC and in memory. It
 // works in a synctest bubble if it is made and closed within.
 type Server struct {
-	backend  http.RoundTripper
-	plan     plan
-	listener *bufconn.Listener
-	grpc     *grpc.Server
-	client   *storage.Client
+	backend http.RoundTripper
+	plan    plan
+	network network
+	grpc    *grpc.Server
+	client  *storage.Client
 }
 
 // New returns a server, running, whose calls become requests to the backend: a
-// gcstest server's Transport, or something that leads there. Close it.
-func New(ctx context.Context, backend http.RoundTripper) (*Server, error) {
-	s := &Server{backend: backend, listener: bufconn.Listen(1 << 20), grpc: grpc.NewServer()}
+// gcstest server's Transport, or something that leads there. The options are
+// for its client. Close it.
+func New(ctx context.Context, backend http.RoundTripper, opts ...option.ClientOption) (*Server, error) {
+	s := &Server{
+		backend: backend,
+		network: network{listener: bufconn.Listen(1 << 20)},
+		// In a synctest bubble no call may outlive Close.
+		grpc: grpc.NewServer(grpc.WaitForHandlers(true)),
+	}
 	s.grpc.RegisterService(&service, s)
 	// It returns when the server is stopped, and has nothing to say then.
-	go func() { _ = s.grpc.Serve(s.listener) }()
+	go func() { _ = s.grpc.Serve(s.network.listener) }()
 	var err error
-	s.client, err = storage.NewGRPCClient(ctx,
+	s.client, err = storage.NewGRPCClient(ctx, append([]option.ClientOption{
 		option.WithEndpoint("passthrough:///grpctest"),
 		option.WithoutAuthentication(),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
-		option.WithGRPCDialOption(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return s.listener.DialContext(ctx)
-		})),
+		option.WithGRPCDialOption(grpc.WithContextDialer(s.network.dial)),
 		// They would look for a project to report to.
 		storage.WithDisabledClientMetrics(),
-	)
+	}, opts...)...)
 	if err != nil {
 		s.grpc.Stop()
 		return nil, fmt.Errorf("grpctest: %w", err)
