@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -151,6 +152,9 @@ func httpStatus(err error) int {
 		return tokenStatus(token.Response)
 	}
 	if s, ok := status.FromError(err); ok {
+		if words, ok := strings.CutPrefix(s.Message(), grpcTokenFailure); ok {
+			return grpcTokenStatus(words)
+		}
 		return grpcStatus(s.Code())
 	}
 	return 0
@@ -160,6 +164,24 @@ func httpStatus(err error) int {
 func tokenStatus(r *http.Response) int {
 	if r != nil && r.StatusCode >= 400 && r.StatusCode < 500 &&
 		r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusRequestTimeout {
+		return http.StatusUnauthorized
+	}
+	return 0
+}
+
+// grpcTokenFailure is what gRPC's own client begins with where the token source
+// failed. The code is UNAUTHENTICATED then, whatever the reason, and the error
+// that would tell it is not in the chain.
+const grpcTokenFailure = "transport: per-RPC creds failed"
+
+// tokenRefusal is how the texts of auth.Error and oauth2.RetrieveError tell a
+// clear no: by a word of RFC 6749, or by the token endpoint's status.
+var tokenRefusal = regexp.MustCompile(
+	`(auth|oauth2): ("(invalid_\w+|unauthorized_client|unsupported_grant_type|access_denied)"|cannot fetch token: 4(0[0-79]|1|2[0-8]))`)
+
+// grpcTokenStatus is tokenStatus by the words, which is all that gRPC leaves.
+func grpcTokenStatus(words string) int {
+	if tokenRefusal.MatchString(words) {
 		return http.StatusUnauthorized
 	}
 	return 0
@@ -218,6 +240,12 @@ func hasReason(err error, reason string) bool {
 	return false
 }
 
+// grpcSays goes by the server's words: gRPC has no reasons.
+func grpcSays(err error, words string) bool {
+	s, ok := status.FromError(err)
+	return ok && strings.Contains(s.Message(), words)
+}
+
 // hint is what the person who reads the error can do about it.
 func hint(op operation, outcome outcome, code int, err error) string {
 	switch {
@@ -225,9 +253,9 @@ func hint(op operation, outcome outcome, code int, err error) string {
 		return ""
 	case code == http.StatusNotFound:
 		return "the bucket does not exist: check its name, or create it"
-	case hasReason(err, "retentionPolicyNotMet"):
+	case hasReason(err, "retentionPolicyNotMet"), code == http.StatusForbidden && grpcSays(err, "retention policy"):
 		return "a retention policy keeps the object: use a bucket or a prefix without one for locks"
-	case hasReason(err, "objectUnderActiveHold"):
+	case hasReason(err, "objectUnderActiveHold"), code == http.StatusForbidden && grpcSays(err, "hold and cannot be deleted"):
 		return "a hold keeps the object: release the hold, and use a bucket without default holds for locks"
 	case code == http.StatusUnauthorized:
 		return "the credentials are missing, expired or revoked; needs permission " + op.permission()

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/api/googleapi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // printable makes a stranger's text safe for a log line and a terminal: what
@@ -37,7 +39,7 @@ const summaryLimit = 300
 // gave one.
 func summary(err error) string {
 	text := err.Error()
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
 		text = "no answer within its time limit"
 	}
 	var api *googleapi.Error

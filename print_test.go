@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"google.golang.org/api/googleapi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestPrintable(t *testing.T) {
@@ -68,6 +70,7 @@ func TestSummary(t *testing.T) {
 		{&googleapi.Error{Code: 502, Body: "bad\n"}, "HTTP 502: bad"},
 		{&googleapi.Error{Code: 503}, "HTTP 503: Service Unavailable"},
 		{fmt.Errorf("get: %w", context.DeadlineExceeded), "no answer within its time limit"},
+		{status.Error(codes.DeadlineExceeded, "context deadline exceeded"), "no answer within its time limit"},
 		{errors.New(long), strings.Repeat("ä", summaryLimit/2) + "…"},
 	} {
 		if got := summary(tt.err); got != tt.want {

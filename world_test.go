@@ -113,8 +113,13 @@ func (m *machine) lock(opts ...Option) *Lock {
 	return l
 }
 
+// bucket is a handle of a client of this machine's own. The tests that
+// TestOverGRPC runs get one for gRPC.
 func (m *machine) bucket(name string) *storage.BucketHandle {
 	m.Helper()
+	if strings.HasPrefix(m.Name(), "TestOverGRPC/") {
+		return m.grpc().Bucket(name)
+	}
 	client, err := storage.NewClient(context.Background(), option.WithoutAuthentication(), storage.WithJSONReads(),
 		option.WithEndpoint("http://storage.invalid/storage/v1/"), option.WithHTTPClient(&http.Client{Transport: m}))
 	if err != nil {
