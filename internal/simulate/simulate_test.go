@@ -27,7 +27,7 @@ func TestSchedules(t *testing.T) {
 // TestSameSeedSameHistory: what a seed shows, it shows again.
 func TestSameSeedSameHistory(t *testing.T) {
 	for seed := uint64(1); seed <= seedsRunTwice; seed++ {
-		first, second := simulate(t, seed), simulate(t, seed)
+		first, second := simulate(t, seed, nil), simulate(t, seed, nil)
 		if slices.Equal(first.history, second.history) {
 			continue
 		}
