@@ -107,6 +107,7 @@ func (c *client) lock(p *process) *gcslock.Lock {
 // run goes through the sections, in one process after the other.
 func (c *client) run(ctx context.Context) {
 	left := c.world.plan.sections
+	rest(ctx, c.dice.below(100*time.Millisecond)) // all at one instant would have no order
 	for incarnation := 1; left > 0 && ctx.Err() == nil; incarnation++ {
 		p := c.start(ctx, incarnation)
 		for l := c.lock(p); left > 0 && p.ctx.Err() == nil; {

@@ -140,11 +140,14 @@ func purpose(op string) uint64 { return uint64(op[0]) << 8 }
 
 // unanswered ends with the connection or with the caller's patience.
 func (p *process) unanswered(ctx context.Context, op string) inside.Reply {
-	if d := p.client.machine.fate.at(purpose(op) + 1); d.chance(0.5) {
+	d := p.client.machine.fate.at(purpose(op) + 1)
+	if d.chance(0.5) {
 		rest(ctx, d.below(2*time.Second))
 	} else {
 		<-ctx.Done()
 	}
+	// The end of the validity ends the request and the lease at one instant.
+	time.Sleep(d.below(time.Microsecond))
 	p.client.world.log(p.name, op+": no answer", 0, 0)
 	return inside.Reply{Outcome: inside.Unknown, Err: errCut}
 }

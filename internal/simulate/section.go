@@ -137,4 +137,6 @@ func (c *client) work(ctx context.Context, lease *gcslock.Lease, refresh func(co
 			_ = refresh(ctx)
 		}
 	}
+	// What ended the lease has woken its refresher at this instant, too.
+	time.Sleep(c.dice.below(time.Microsecond))
 }

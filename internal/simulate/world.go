@@ -65,6 +65,7 @@ func (w *world) run() {
 	w.cloud.rateLimited, w.cloud.dates = w.plan.rateLimited, w.plan.dates
 	ctx, cancel := context.WithTimeout(context.Background(), w.plan.chaos+limit)
 	defer cancel()
+	w.operator = newClient(w, w.plan.clients)
 	var running sync.WaitGroup
 	for i := range w.plan.clients {
 		c := newClient(w, i)
@@ -72,7 +73,6 @@ func (w *world) run() {
 		running.Go(func() { c.run(ctx) })
 		running.Go(func() { c.suffer(ctx) })
 	}
-	w.operator = newClient(w, w.plan.clients)
 	running.Go(func() { w.humans(ctx) })
 	if w.plan.older {
 		running.Go(func() { newOlder(w).run(ctx) })
