@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/linear"
 )
 
 var (
@@ -22,9 +23,13 @@ type tenure struct {
 	process *process
 	lease   *gcslock.Lease
 	ttl     time.Duration
-	broken  bool  // a human or an older client removed its object: exclusion is not promised until it notices
-	over    bool  // has been seen invalid
-	cause   error // why the lease had ended before its release, nil if it had not
+	broken  bool // a human or an older client removed its object: exclusion is not promised until it notices
+	over    bool // has been seen invalid
+
+	asked    time.Time // since when its holder had waited for it
+	believed time.Time // when it was last seen valid
+	gaveBack time.Time // when the release began
+	cause    error     // why the lease had ended before its release, nil if it had not
 }
 
 // believes tells whether the holder would think that it holds the lock: if it
@@ -46,6 +51,7 @@ func (w *world) checkHolders() {
 			w.checkLoss(t, context.Cause(t.lease.Context()))
 			continue
 		}
+		t.believed = time.Now()
 		if t.over {
 			w.violate("%s holds again what it had lost, token %d", t.process.name, t.lease.Token())
 		}
@@ -83,7 +89,8 @@ func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenur
 		w.violate("token %d was given out twice", lease.Token())
 	}
 	w.tokens[lease.Token()] = true
-	t := &tenure{process: p, lease: lease, ttl: ttl}
+	t := &tenure{process: p, lease: lease, ttl: ttl, asked: p.client.waiting}
+	t.believed, p.client.waiting = t.asked, time.Time{}
 	t.broken = w.removed[lease.Token()]
 	if t.believes() && !t.broken { // and was not stopped on the way, until the lease was over
 		for _, other := range w.held {
@@ -91,6 +98,7 @@ func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenur
 		}
 	}
 	w.held = append(w.held, t)
+	w.record(t, linear.Acquire, t.asked)
 	w.idle = time.Time{}
 	w.checkHolders()
 	return t
@@ -115,6 +123,7 @@ func (w *world) gave(t *tenure, err error) {
 	defer w.mu.Unlock()
 	token := t.lease.Token()
 	w.checkLoss(t, err)
+	w.recordEnd(t, err)
 	if err == nil {
 		w.logLocked(t.process.name, "released", token, 0)
 	} else {

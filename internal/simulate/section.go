@@ -106,7 +106,6 @@ func (c *client) withoutLease(p *process, l *gcslock.Lock, limit time.Duration) 
 // hold is what lies between the acquisition and the release. The tenure is nil
 // if the process crashed just as it won: then nobody has the lock.
 func (c *client) hold(ctx context.Context, p *process, lease *gcslock.Lease, refresh func(context.Context) error) *tenure {
-	c.wait(time.Time{})
 	if p.dead.Load() {
 		crash(lease, errDead)
 		return nil
@@ -118,7 +117,7 @@ func (c *client) hold(ctx context.Context, p *process, lease *gcslock.Lease, ref
 		return t
 	}
 	c.machine.gate()
-	t.cause = context.Cause(lease.Context())
+	t.cause, t.gaveBack = context.Cause(lease.Context()), time.Now()
 	return t
 }
 

@@ -131,6 +131,7 @@ func (w *world) removeBy(who string) {
 // know. Needs mu.
 func (w *world) noteRemoved(generation int64) {
 	w.removed[generation] = true
+	w.recordBreak(generation)
 	for _, t := range w.held {
 		if t.lease.Token() == generation {
 			t.broken = true

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/linear"
 )
 
 // A world is one schedule: a cloud, the clients, and what is observed of them,
@@ -26,7 +27,8 @@ type world struct {
 	removed map[int64]bool // generations that humans and older clients removed
 	losses  map[int64]int  // "lock lost" lines, by token
 	history []event
-	sorry   string // the first violation
+	ops     []linear.Op // what the clients saw of it, see record.go
+	sorry   string      // the first violation
 
 	operator *client // who breaks locks by hand, with the library
 
