@@ -58,7 +58,7 @@ type Reading struct {
 
 // Seams are what a simulated lock runs on.
 type Seams struct {
-	Store Store
+	Store Store // nil: the storage client
 	Now   func() Reading
 	// Random is from 0 to below n.
 	Random func(n time.Duration) time.Duration
