@@ -89,7 +89,7 @@ func storedOf(attrs *storage.ObjectAttrs) stored {
 	return stored{
 		version:  version{attrs.Generation, attrs.Metageneration},
 		metadata: attrs.Metadata,
-		updated:  attrs.Updated,
+		updated:  presentable(attrs.Updated),
 	}
 }
 
