@@ -150,3 +150,94 @@ func TestEndlessReply(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeOverWithoutEffect: a stale object stays in the way whatever is done
+// about it, as behind a proxy that answers reads from a cache. A try ends, and a
+// wait has pauses. Found by FuzzHostileServer: neither did.
+func TestTakeOverWithoutEffect(t *testing.T) {
+	for _, status := range []int{204, 404, 412} {
+		answer := func(r *http.Request, _ string) *http.Response {
+			dead := time.Now().Add(-time.Hour)
+			switch r.Method {
+			case http.MethodPost:
+				return respond(r, 412, newReplyBody("", nil), "Date", time.Now().UTC().Format(http.TimeFormat))
+			case http.MethodDelete:
+				return respond(r, status, newReplyBody("", nil))
+			}
+			obj := with(liveObject(), keyExpiresAt, timestamp(dead.Add(time.Minute)))
+			return respond(r, 200, newReplyBody(resource(version{7, 1}, dead, obj.metadata), nil))
+		}
+		inHostileWorld(t, answer, func(t *testing.T, h *hostileServer, lock *Lock) {
+			_, err := lock.TryAcquire(t.Context())
+			isHeld(t, err, "holder")
+			if h.requests > 12 {
+				t.Errorf("a try sends %d requests when deletes are answered %d", h.requests, status)
+			}
+			h.requests = 0
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err = lock.Acquire(ctx)
+			isContext(t, err, context.DeadlineExceeded)
+			if h.requests > 700 {
+				t.Errorf("a minute's wait sends %d requests when deletes are answered %d", h.requests, status)
+			}
+		})
+	}
+}
+
+// TestOwnObjectInTheWay: what a slow create of ours left is too old to be handed
+// out, and can't be deleted. A try ends, and a missing permission ends a wait.
+func TestOwnObjectInTheWay(t *testing.T) {
+	for _, status := range []int{204, 404, 412, 503, 403} {
+		answer := func(r *http.Request, nonce string) *http.Response {
+			switch r.Method {
+			case http.MethodPost:
+				return respond(r, 412, newReplyBody("", nil))
+			case http.MethodDelete:
+				return respond(r, status, newReplyBody("", nil))
+			}
+			time.Sleep(9 * time.Second)
+			ours := with(liveObject(), keyNonce, nonce)
+			return respond(r, 200, newReplyBody(resource(version{7, 1}, time.Now(), ours.metadata), nil))
+		}
+		inHostileWorld(t, answer, func(t *testing.T, h *hostileServer, _ *Lock) {
+			lock, err := New(clientOver(t, h).Bucket(testBucket), testObject, WithTTL(3*time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if _, err := lock.TryAcquire(t.Context()); err == nil {
+				t.Error("a lease that is used up")
+			}
+			took(t, "a try", began, 0, time.Minute)
+			if status == 403 {
+				_, err := lock.Acquire(t.Context())
+				says(t, err, "storage.objects.delete")
+			}
+		})
+	}
+}
+
+// TestReleaseContradicted: the delete is refused for a version that the read
+// shows. Found by FuzzHostileServer: the two went on without a pause.
+func TestReleaseContradicted(t *testing.T) {
+	answer := func(r *http.Request, nonce string) *http.Response {
+		if r.Method == http.MethodDelete {
+			return respond(r, 412, newReplyBody("", nil))
+		}
+		ours := with(liveObject(), keyNonce, nonce)
+		return respond(r, 200, newReplyBody(resource(version{7, 1}, time.Now(), ours.metadata), nil))
+	}
+	inHostileWorld(t, answer, func(t *testing.T, h *hostileServer, lock *Lock) {
+		lease, err := lock.TryAcquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		says(t, lease.Release(t.Context()), "may still be there", "changes again and again")
+		took(t, "a release", began, releaseLimit, releaseLimit)
+		if h.requests > 320 {
+			t.Errorf("a release sends %d requests", h.requests)
+		}
+	})
+}
