@@ -26,6 +26,7 @@ type slot struct {
 	process string     // of the child; empty while there is none
 	child   *child
 	killed  bool // by us
+	stopped bool // by us
 }
 
 // run keeps a worker in the slot until leave ends and the worker has left by
@@ -123,17 +124,32 @@ func (s *slot) pause(ctx context.Context, d time.Duration) {
 	if c == nil || stop(c.cmd.Process) != nil {
 		return
 	}
+	s.setStopped(true)
 	s.journal.write(line{machineTime(), pauses, process, 0, 0, d.String()})
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
+	s.setStopped(false)
 	at := machineTime()
 	if err := cont(c.cmd.Process); err == nil {
 		s.journal.write(line{at, resumes, process, 0, 0, ""})
 	} else if !errors.Is(err, os.ErrProcessDone) {
 		s.journal.write(line{at, wrong, process, 0, 0, "it can't be resumed: " + err.Error()})
 	}
+}
+
+func (s *slot) setStopped(stopped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = stopped
+}
+
+// runs tells whether it is this process that is in the slot, and not stopped.
+func (s *slot) runs(process string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process == process && !s.stopped
 }
 
 // cut cuts it off from the server for so long.

@@ -12,7 +12,8 @@ import (
 )
 
 // trouble is what happens to the workers: most of it to the one that holds the
-// lock, because to the others it matters less.
+// lock, because to the others it matters less. One that is stopped is mostly
+// left alone until it goes on: what it does then is the point.
 type trouble struct {
 	slots  []*slot
 	chance *rand.Rand
@@ -54,7 +55,7 @@ func (t *trouble) victim() (*slot, error) {
 	}
 	if process != "" && t.chance.IntN(3) > 0 {
 		for _, s := range t.slots {
-			if now, _ := s.now(); now == process {
+			if s.runs(process) {
 				return s, nil
 			}
 		}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+func TestJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := openJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.file.Close()
+	watched, closer, err := newHolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	wantHolder := func(want string) {
+		t.Helper()
+		if got, err := watched.find(); err != nil || got != want {
+			t.Errorf("holder %q, %v, want %q", got, err, want)
+		}
+	}
+
+	wantHolder("")
+	lines := []line{
+		{1, begins, "1/1", 1600000000000001, 5, ""},
+		{2, wrong, "1/1", 0, 0, "two\nlines, of me@home"},
+		{3, ends, "1/1", 1600000000000001, 5, ""},
+	}
+	j.write(lines[0])
+	wantHolder("1/1")
+	j.write(lines[1])
+	wantHolder("1/1")
+	j.write(lines[2])
+	wantHolder("")
+	if _, err := j.file.WriteString("@4 begin 2/"); err != nil { // by one that is killed
+		t.Fatal(err)
+	}
+	wantHolder("")
+	j.write(line{5, begins, "3/1", 2, 9, ""})
+	wantHolder("3/1")
+
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, torn, err := parse(f)
+	if err != nil || torn != 1 {
+		t.Errorf("%d torn, %v, want 1", torn, err)
+	}
+	lines[1].text = "two; lines, of me(at)home"
+	if want := append(lines, line{5, begins, "3/1", 2, 9, ""}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
