@@ -12,39 +12,34 @@ import (
 // A child is this program in one of its other roles. It ends when its stdin
 // does.
 type child struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	stdout io.Reader
-	ended  chan struct{}
-	err    error // how it ended, once it has
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ended chan struct{}
+	err   error // how it ended, once it has
 }
 
-// startChild starts one, which is killed when ctx ends.
-func startChild(ctx context.Context, role, plan string) (*child, error) {
+// startChild starts one, which is killed when ctx ends. stdout may be nil.
+func startChild(ctx context.Context, role, plan string, stdout *os.File) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self, role, plan)
 	cmd.Stderr = os.Stderr
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
 	cmd.SysProcAttr = isolate()
 	c := &child{cmd: cmd, ended: make(chan struct{})}
 	if c.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// A pipe of our own: Wait would close one of exec's under its reader.
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout, c.stdout = write, read
 	started := make(chan error)
 	go func() {
 		// The signal at the parent's death comes when this thread ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
-		write.Close()
 		started <- err
 		if err == nil {
 			c.err = cmd.Wait()
@@ -52,7 +47,6 @@ func startChild(ctx context.Context, role, plan string) (*child, error) {
 		close(c.ended)
 	}()
 	if err := <-started; err != nil {
-		read.Close()
 		return nil, fmt.Errorf("start %s: %w", role, err)
 	}
 	return c, nil

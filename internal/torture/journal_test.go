@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,11 +15,12 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.file.Close()
-	watched, closer, err := newHolder(path)
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closer.Close()
+	defer f.Close()
+	watched := newHolder(f)
 	wantHolder := func(want string) {
 		t.Helper()
 		if got, err := watched.find(); err != nil || got != want {
@@ -45,11 +47,9 @@ func TestJournal(t *testing.T) {
 	j.write(line{5, begins, "3/1", 2, 9, ""})
 	wantHolder("3/1")
 
-	f, err := os.Open(path)
-	if err != nil {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	got, torn, err := parse(f)
 	if err != nil || torn != 1 {
 		t.Errorf("%d torn, %v, want 1", torn, err)

@@ -49,7 +49,7 @@ func role() error {
 		}
 		return work(plan)
 	}
-	var r run
+	r := run{out: os.Stdout}
 	flag.IntVar(&r.processes, "processes", 10, "how many workers")
 	flag.DurationVar(&r.duration, "duration", time.Minute, "for how long there is trouble")
 	flag.Uint64Var(&r.seed, "seed", 1, "decides what happens")

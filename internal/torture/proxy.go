@@ -22,8 +22,9 @@ type proxy struct {
 	listener net.Listener
 	server   func() string // its address; empty while it is down
 
-	cutUntil atomic.Int64 // machine time
-	calm     atomic.Bool  // no more trouble
+	fates    func() fate
+	cutUntil atomic.Pointer[time.Time]
+	calm     atomic.Bool // no more trouble
 	tally    *tally
 
 	mu     sync.Mutex // guards the rest
@@ -45,6 +46,7 @@ func newProxy(server func() string, seed uint64, tally *tally) (*proxy, error) {
 		listener: listener, server: server, tally: tally,
 		chance: rand.New(rand.NewPCG(seed, 1)), open: map[net.Conn]bool{},
 	}
+	p.fates = p.fate
 	p.conns.Go(p.accept)
 	return p, nil
 }
@@ -52,7 +54,10 @@ func newProxy(server func() string, seed uint64, tally *tally) (*proxy, error) {
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 // cut holds everything up for so long.
-func (p *proxy) cut(d time.Duration) { p.cutUntil.Store(int64(machineTime() + d)) }
+func (p *proxy) cut(d time.Duration) {
+	until := time.Now().Add(d)
+	p.cutUntil.Store(&until)
+}
 
 // close ends all connections and waits for their goroutines.
 func (p *proxy) close() {
@@ -145,7 +150,7 @@ func (p *proxy) random(d time.Duration) time.Duration {
 func (p *proxy) carry(client net.Conn) {
 	defer p.drop(client)
 	p.tally.connections.Add(1)
-	f := p.fate()
+	f := p.fates()
 	server, err := net.Dial("tcp", p.server())
 	if err != nil {
 		reset(client) // as a machine does where nothing listens
@@ -197,7 +202,12 @@ func (p *proxy) pump(to io.Writer, from io.Reader, latency time.Duration, resetA
 	}
 }
 
-func (p *proxy) cutLeft() time.Duration { return time.Duration(p.cutUntil.Load()) - machineTime() }
+func (p *proxy) cutLeft() time.Duration {
+	if until := p.cutUntil.Load(); until != nil {
+		return time.Until(*until)
+	}
+	return 0
+}
 
 // sleep ends early when the trouble is over.
 func (p *proxy) sleep(d time.Duration) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ type run struct {
 	seed      uint64
 	ttl       time.Duration
 	verbose   bool
+	out       io.Writer
 
 	directory string
 	journal   journal
@@ -58,18 +60,18 @@ func (r *run) do(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d processes for %v, ttl %v to %v, seed %d, in %v\n",
+	fmt.Fprintf(r.out, "%d processes for %v, ttl %v to %v, seed %d, in %v\n",
 		r.processes, r.duration, r.ttl, r.longestTTL(), r.seed, time.Since(began).Round(time.Second))
-	fmt.Print(sum)
-	fmt.Printf("about %d requests in %d connections, %d of them reset, %d held up\n",
+	fmt.Fprint(r.out, sum)
+	fmt.Fprintf(r.out, "about %d requests in %d connections, %d of them reset, %d held up\n",
 		r.server.requests.Load(), r.tally.connections.Load(), r.tally.resets.Load(), r.tally.stalls.Load())
-	fmt.Printf("free %v after the end\n%d violations\n", freed.Round(time.Millisecond), len(found))
+	fmt.Fprintf(r.out, "free %v after the end\n%d violations\n", freed.Round(time.Millisecond), len(found))
 	if len(found) == 0 {
 		return nil
 	}
 	keep = true
 	for _, v := range found[:min(len(found), 20)] {
-		fmt.Println("VIOLATED:", v)
+		fmt.Fprintln(r.out, "VIOLATED:", v)
 	}
 	return fmt.Errorf("%d violations; the journal is %s", len(found), path)
 }
@@ -88,66 +90,68 @@ func judge(path string, workers int) (figures, []string, error) {
 	return sum, found, nil
 }
 
+// A group is goroutines of which the first failure ends the run.
+type group struct {
+	sync.WaitGroup
+	fail context.CancelCauseFunc
+}
+
+func (g *group) start(f func() error) {
+	g.Go(func() {
+		if err := f(); err != nil {
+			g.fail(err)
+		}
+	})
+}
+
 // torture has the workers run through the trouble and leave, and then takes the
 // lock itself, and tells how long that took.
 func (r *run) torture(ctx context.Context, path string) (freed time.Duration, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var procs sync.WaitGroup
-	defer procs.Wait()
-	defer cancel()
-
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r.server.file = filepath.Join(r.directory, "objects")
 	if err := r.server.start(ctx); err != nil {
 		return 0, err
 	}
-	defer r.server.counting.Wait()
-	defer r.server.stop()
+	defer r.server.end()
+	defer r.closeProxies()
 	if err := r.makeSlots(path); err != nil {
 		return 0, err
 	}
-	watched, closer, err := newHolder(path)
+	watched, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
-	defer closer.Close()
+	defer watched.Close()
 
 	calm, cancelCalm := context.WithTimeout(ctx, r.duration)
 	defer cancelCalm()
 	leave, cancelLeave := context.WithCancel(ctx)
 	defer cancelLeave()
-	var mu sync.Mutex // guards failures
-	var failures []error
-	background := func(group *sync.WaitGroup, f func() error) {
-		group.Go(func() {
-			if err := f(); err != nil {
-				mu.Lock()
-				failures = append(failures, err)
-				mu.Unlock()
-				cancel()
-			}
-		})
-	}
-	var troubles sync.WaitGroup
+	workers, troubles := group{fail: cancel}, group{fail: cancel}
 	for _, s := range r.slots {
-		background(&procs, func() error { return s.run(ctx, leave) })
+		workers.start(func() error { return s.run(ctx, leave) })
 	}
-	t := &trouble{slots: r.slots, chance: r.random(1), holder: watched}
-	background(&troubles, func() error { return t.run(calm) })
-	background(&troubles, func() error { return r.server.trouble(ctx, calm, r.random(2), r.ttl, r.journal) })
+	t := &trouble{slots: r.slots, chance: r.random(1), holder: newHolder(watched)}
+	troubles.start(func() error { return t.run(calm) })
+	troubles.start(func() error { return r.server.trouble(ctx, calm, r.random(2), r.ttl, r.journal) })
 	troubles.Wait()
 	for _, s := range r.slots {
 		s.proxy.calm.Store(true)
 	}
 	cancelLeave()
-	procs.Wait()
-	for _, s := range r.slots {
-		s.proxy.close() // what is under way arrives now, or never
-	}
-	if err := errors.Join(failures...); err != nil || ctx.Err() != nil {
-		return 0, errors.Join(err, ctx.Err())
+	workers.Wait()
+	r.closeProxies() // what is under way arrives now, or never
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
 	return r.acquire(ctx)
+}
+
+func (r *run) closeProxies() {
+	for _, s := range r.slots {
+		s.proxy.close()
+	}
 }
 
 func (r *run) random(n uint64) *rand.Rand { return rand.New(rand.NewPCG(r.seed, n)) }
@@ -188,5 +192,6 @@ func (r *run) acquire(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("nobody is left, and the lock is not free: %w", err)
 	}
-	return time.Since(began), lease.Release(ctx)
+	took := time.Since(began)
+	return took, lease.Release(ctx)
 }

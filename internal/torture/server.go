@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,19 +25,29 @@ type server struct {
 func (s *server) address() string { return *s.at.Load() }
 
 func (s *server) start(ctx context.Context) error {
-	c, err := startChild(ctx, roleEmulator, s.file)
+	// No pipe of exec's: waiting for the process would close that under the
+	// reader.
+	read, write, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(c.stdout)
+	c, err := startChild(ctx, roleEmulator, s.file, write)
+	write.Close()
+	if err != nil {
+		read.Close()
+		return err
+	}
+	s.child = c
+	lines := bufio.NewScanner(read)
 	if !lines.Scan() {
 		<-c.ended
-		return fmt.Errorf("the emulator has not started: %v", c.err)
+		read.Close()
+		return fmt.Errorf("the emulator has not started: %w", c.err)
 	}
-	address := strings.Clone(lines.Text())
+	address := lines.Text()
 	s.at.Store(&address)
-	s.child = c
 	s.counting.Go(func() {
+		defer read.Close()
 		for lines.Scan() {
 			n, _ := strconv.ParseInt(lines.Text(), 10, 64) // a last line may be torn
 			s.requests.Add(n)
@@ -51,6 +61,12 @@ func (s *server) stop() {
 	s.child.kill()
 	none := ""
 	s.at.Store(&none)
+}
+
+// end stops it for good.
+func (s *server) end() {
+	s.stop()
+	s.counting.Wait()
 }
 
 // trouble kills and restarts it until calm ends; then it is up.

@@ -54,7 +54,7 @@ func (s *slot) run(ctx, leave context.Context) error {
 			return nil
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (s *slot) start(ctx context.Context, life int) (*child, error) {
@@ -67,7 +67,7 @@ func (s *slot) start(ctx context.Context, life int) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := startChild(ctx, roleWorker, string(text))
+	c, err := startChild(ctx, roleWorker, string(text), nil)
 	if err != nil {
 		return nil, err
 	}

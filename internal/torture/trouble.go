@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -74,13 +73,7 @@ type holder struct {
 	process string
 }
 
-func newHolder(path string) (*holder, io.Closer, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &holder{journal: bufio.NewReader(f)}, f, nil
-}
+func newHolder(journal io.Reader) *holder { return &holder{journal: bufio.NewReader(journal)} }
 
 func (h *holder) find() (string, error) {
 	for {
