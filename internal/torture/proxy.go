@@ -22,7 +22,7 @@ type proxy struct {
 	listener net.Listener
 	server   func() string // its address; empty while it is down
 
-	fates    func() fate
+	fates    func(*rand.Rand) fate
 	cutUntil atomic.Pointer[time.Time]
 	calm     atomic.Bool // no more trouble
 	tally    *tally
@@ -37,16 +37,15 @@ type proxy struct {
 // tally counts over all proxies.
 type tally struct{ connections, resets, stalls atomic.Int64 }
 
-func newProxy(server func() string, seed uint64, tally *tally) (*proxy, error) {
+func newProxy(server func() string, fates func(*rand.Rand) fate, seed uint64, tally *tally) (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	p := &proxy{
-		listener: listener, server: server, tally: tally,
+		listener: listener, server: server, fates: fates, tally: tally,
 		chance: rand.New(rand.NewPCG(seed, 1)), open: map[net.Conn]bool{},
 	}
-	p.fates = p.fate
 	p.conns.Go(p.accept)
 	return p, nil
 }
@@ -119,7 +118,11 @@ type fate struct {
 func (p *proxy) fate() fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.chance
+	return p.fates(p.chance)
+}
+
+// anyFate leaves about a third of the connections alone.
+func anyFate(r *rand.Rand) fate {
 	f := fate{resetRequest: -1, resetReply: -1, stallReply: -1}
 	switch n := r.IntN(10); {
 	case n < 3:
@@ -150,7 +153,7 @@ func (p *proxy) random(d time.Duration) time.Duration {
 func (p *proxy) carry(client net.Conn) {
 	defer p.drop(client)
 	p.tally.connections.Add(1)
-	f := p.fates()
+	f := p.fate()
 	server, err := net.Dial("tcp", p.server())
 	if err != nil {
 		reset(client) // as a machine does where nothing listens

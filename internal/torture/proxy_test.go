@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -34,13 +35,12 @@ func proxied(t *testing.T, f fate) (*proxy, net.Conn, <-chan string) {
 			_, _ = conn.Write(piece[:n])
 		}
 	}()
-	p, err := newProxy(func() string { return server.Addr().String() }, 1, &tally{})
+	f.latency = 1
+	p, err := newProxy(func() string { return server.Addr().String() }, func(*rand.Rand) fate { return f }, 1, &tally{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.close)
-	f.latency = 1
-	p.fates = func() fate { return f }
 	client, err := net.Dial("tcp", p.address())
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestPump(t *testing.T) {
 
 // TestNoServer: while the server is down connections are refused.
 func TestNoServer(t *testing.T) {
-	p, err := newProxy(func() string { return "" }, 1, &tally{})
+	p, err := newProxy(func() string { return "" }, anyFate, 1, &tally{})
 	if err != nil {
 		t.Fatal(err)
 	}

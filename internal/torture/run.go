@@ -158,7 +158,7 @@ func (r *run) random(n uint64) *rand.Rand { return rand.New(rand.NewPCG(r.seed, 
 
 func (r *run) makeSlots(path string) error {
 	for i := range r.processes {
-		p, err := newProxy(r.server.address, r.seed<<16+uint64(i), &r.tally)
+		p, err := newProxy(r.server.address, anyFate, r.seed<<16+uint64(i), &r.tally)
 		if err != nil {
 			return err
 		}
