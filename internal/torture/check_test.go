@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// journalOf has one line a field: time, what, process, token, expiry.
+// judgeText checks a journal whose lines have no mark.
 func judgeText(t *testing.T, workers int, text string) (figures, string) {
 	t.Helper()
 	var b strings.Builder
@@ -45,11 +45,10 @@ func TestCheck(t *testing.T) {
 			30 end 2/1 8 50
 			10 begin 1/1 7 40
 			20 end 1/1 7 40`},
-		{"overlap with one long ago", 3, "two leases were valid at once", `
+		{"overlap with one before the last", 3, "end 1/1 7 40\n\t20 begin 3/1 9 60", `
 			10 begin 1/1 7 40
-			11 killed 2/1 0 0
-			12 begin 2/2 8 13
-			14 lost 2/2 8 13
+			12 begin 2/1 8 13
+			14 lost 2/1 8 13
 			20 begin 3/1 9 60
 			30 end 3/1 9 60
 			35 end 1/1 7 40`},
@@ -116,6 +115,12 @@ func TestCheck(t *testing.T) {
 			10 begin 1/1 7 40
 			20 end 1/1 7 40
 			50 lost 1/1 7 40`},
+		{"taken in a long release", 2, "", `
+			10 begin 1/1 7 40
+			20 end 1/1 7 40
+			25 begin 2/1 8 60
+			26 end 2/1 8 60
+			50 lost 1/1 7 40`},
 		{"token twice", 2, "token 7 came twice", `
 			10 begin 1/1 7 40
 			11 end 1/1 7 40
@@ -126,6 +131,10 @@ func TestCheck(t *testing.T) {
 			11 end 1/1 7 40
 			20 begin 1/1 7 50
 			21 end 1/1 7 50`},
+		{"token of another process", 2, "token 7 came twice", `
+			10 begin 1/1 7 40
+			11 work 2/1 7 40
+			12 end 1/1 7 40`},
 		{"starved", 2, "worker 2 had no section", `
 			10 begin 1/1 7 40
 			11 end 1/1 7 40`},

@@ -28,6 +28,17 @@ func TestJournal(t *testing.T) {
 		}
 	}
 
+	halves := func(first, second string) {
+		t.Helper()
+		before, _ := watched.find()
+		for _, half := range []string{first, second} {
+			wantHolder(before)
+			if _, err := j.file.WriteString(half); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
 	wantHolder("")
 	lines := []line{
 		{1, begins, "1/1", 1600000000000001, 5, ""},
@@ -46,6 +57,8 @@ func TestJournal(t *testing.T) {
 	wantHolder("")
 	j.write(line{5, begins, "3/1", 2, 9, ""})
 	wantHolder("3/1")
+	halves("@6 begin 4", "/1 3 9 \n") // as a reader may find them
+	wantHolder("4/1")
 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
@@ -55,7 +68,7 @@ func TestJournal(t *testing.T) {
 		t.Errorf("%d torn, %v, want 1", torn, err)
 	}
 	lines[1].text = "two; lines, of me(at)home"
-	if want := append(lines, line{5, begins, "3/1", 2, 9, ""}); !reflect.DeepEqual(got, want) {
+	if want := append(lines, line{5, begins, "3/1", 2, 9, ""}, line{6, begins, "4/1", 3, 9, ""}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

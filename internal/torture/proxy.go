@@ -10,11 +10,6 @@ import (
 	"time"
 )
 
-// linger is how long the server's side of a connection outlives the client's:
-// what the client has sent before it went away arrives, late, and is carried
-// out. (The server drops a request whose connection has gone.)
-const linger = time.Second
-
 // A proxy is the network between one worker and the server, on loopback. Each
 // connection has a fate of its own, and all of them can be cut off for a while:
 // what is under way then arrives later.
@@ -113,6 +108,10 @@ type fate struct {
 	// After so many bytes of the replies they are held up for so long.
 	stallReply int
 	stall      time.Duration
+	// The server's side outlives the client's by so long: what the client has
+	// sent before it went away arrives, late, and is carried out. (The server
+	// drops a request whose connection has gone.)
+	linger time.Duration
 }
 
 func (p *proxy) fate() fate {
@@ -123,7 +122,7 @@ func (p *proxy) fate() fate {
 
 // anyFate leaves about a third of the connections alone.
 func anyFate(r *rand.Rand) fate {
-	f := fate{resetRequest: -1, resetReply: -1, stallReply: -1}
+	f := fate{resetRequest: -1, resetReply: -1, stallReply: -1, linger: time.Second}
 	switch n := r.IntN(10); {
 	case n < 3:
 		f.latency = 150 * time.Millisecond
@@ -169,9 +168,7 @@ func (p *proxy) carry(client net.Conn) {
 	})
 	p.pump(server, client, f.latency, f.resetRequest, -1, 0)
 	reset(client)
-	if !p.calm.Load() {
-		time.Sleep(linger)
-	}
+	p.sleep(f.linger)
 	p.drop(server)
 	answers.Wait()
 }

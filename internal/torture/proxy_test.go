@@ -2,16 +2,18 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 )
 
 // proxied is a proxy in front of a server that answers whatever it reads with
-// that and tells it, and a connection through it.
+// that and tells it, until its connection ends, and a client's connection.
 func proxied(t *testing.T, f fate) (*proxy, net.Conn, <-chan string) {
 	t.Helper()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -21,6 +23,7 @@ func proxied(t *testing.T, f fate) (*proxy, net.Conn, <-chan string) {
 	t.Cleanup(func() { server.Close() })
 	arrived := make(chan string, 1)
 	go func() {
+		defer close(arrived)
 		conn, err := server.Accept()
 		if err != nil {
 			return
@@ -73,20 +76,25 @@ func TestResetReply(t *testing.T) {
 }
 
 func TestResetRequest(t *testing.T) {
-	_, client, arrived := proxied(t, fate{resetRequest: 3, resetReply: -1, stallReply: -1})
+	_, client, arrived := proxied(t, fate{resetRequest: 3, resetReply: -1, stallReply: -1, linger: time.Hour})
 	say(t, client, "request")
 	if got := <-arrived; got != "req" {
 		t.Errorf("%q arrived", got)
 	}
-	if _, err := io.ReadAll(client); err == nil {
-		t.Error("no reset")
+	if err := client.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(client); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("no reset: %v", err)
 	}
 }
 
-// TestCut: what was sent before the client gave up arrives, late.
+// TestCut: what was sent before the client gave up arrives, late, and the
+// connection outlives that.
 func TestCut(t *testing.T) {
-	p, client, arrived := proxied(t, fate{resetRequest: -1, resetReply: -1, stallReply: -1})
-	const cut = 300 * time.Millisecond
+	const cut, linger = 300 * time.Millisecond, 200 * time.Millisecond
+	p, client, arrived := proxied(t, fate{resetRequest: -1, resetReply: -1, stallReply: -1, linger: linger})
+
 	began := time.Now()
 	p.cut(cut)
 	say(t, client, "late")
@@ -96,6 +104,10 @@ func TestCut(t *testing.T) {
 	}
 	if took := time.Since(began); took < cut {
 		t.Errorf("arrived after %v, cut off for %v", took, cut)
+	}
+	<-arrived
+	if took := time.Since(began); took < cut+linger {
+		t.Errorf("the server's connection ended after %v, cut off for %v", took, cut)
 	}
 }
 
