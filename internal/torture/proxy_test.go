@@ -94,7 +94,6 @@ func TestResetRequest(t *testing.T) {
 func TestCut(t *testing.T) {
 	const cut, linger = 300 * time.Millisecond, 200 * time.Millisecond
 	p, client, arrived := proxied(t, fate{resetRequest: -1, resetReply: -1, stallReply: -1, linger: linger})
-
 	began := time.Now()
 	p.cut(cut)
 	say(t, client, "late")
