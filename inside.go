@@ -17,6 +17,7 @@ func init() {
 		defer l.mu.Unlock()
 		return l.err == nil && l.left(readingOf(now)) > 0
 	}
+	inside.Current = (*Lock).current
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

@@ -72,6 +72,9 @@ var (
 	// Valid is func(*gcslock.Lease, Reading) bool: what Err would say at the
 	// reading, without its consequences.
 	Valid any
+	// Current is func(*gcslock.Lock) *gcslock.Lease: what the caller-driven form
+	// holds or has lost.
+	Current any
 	// Crash is func(*gcslock.Lease, error): it ends what runs for the lease,
 	// and sends nothing.
 	Crash any

@@ -11,7 +11,7 @@ import (
 // An object is the lock object as the simulated Cloud Storage has it.
 type object struct {
 	inside.Object
-	creator *process // nil: a human
+	creator *process
 }
 
 // foreign: nobody who knows the protocol wrote it.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,8 @@ func main() {
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many to run at once")
 	verbose := flag.Bool("v", false, "print the timeline of the last schedule, too")
 	flag.Parse()
+	// A schedule leaves much garbage and little else.
+	debug.SetGCPercent(800)
 
 	// Bubbles of virtual time are to be had from package testing alone.
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
@@ -40,7 +43,7 @@ func main() {
 				os.Exit(1)
 			}
 			if *verbose {
-				simulate(t, *seed).print()
+				simulate(t, *seed, nil).print()
 			}
 		},
 	}}, nil, nil)
@@ -66,6 +69,7 @@ func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)
 		for range workers {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
+				var history []event
 				for {
 					n := next.Add(1) - 1
 					mu.Lock()
@@ -74,7 +78,8 @@ func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)
 					if stop {
 						return
 					}
-					w := simulate(t, seed+n)
+					w := simulate(t, seed+n, history)
+					history = w.history
 					tick(finished.Add(1))
 					mu.Lock()
 					sum.add(w.totals)
@@ -93,8 +98,8 @@ func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)
 func (w *world) print() {
 	fmt.Printf("seed %d: %+v\n", w.seed, w.plan)
 	for _, c := range w.clients {
-		fmt.Printf("client %s: ttl %v, clocks at %.3f of the true rate, wall clock off by %v, manual %v, reclaim %v, max hold %v\n",
-			c.machine.name, c.ttl, c.machine.rate, c.machine.offset, c.manual, c.reclaim, c.maxHold)
+		fmt.Printf("client %s: %v, ttl %v, clocks at %.3f of the true rate, wall clock off by %v, manual %v, reclaim %v, max hold %v\n",
+			c.machine.name, c.form, c.ttl, c.machine.rate, c.machine.offset, c.manual, c.reclaim, c.maxHold)
 	}
 	for _, e := range w.history {
 		fmt.Println(e)

@@ -13,12 +13,16 @@ import (
 // the store that its lock works on: the way to the cloud, with all that can
 // happen there.
 type process struct {
-	client      *client
-	incarnation int
-	ctx         context.Context
-	stop        context.CancelFunc
-	dead        atomic.Bool
+	client *client // nil: not a program of this library
+	name   string
+	ctx    context.Context
+	stop   context.CancelFunc
+	dead   atomic.Bool
+	breaks int64 // the operator's: what it was told to break
 }
+
+// human stands for all that was not done by a program.
+var human = &process{name: "human"}
 
 var (
 	errCut       = errors.New("connection reset")
@@ -39,6 +43,7 @@ const (
 	fateSlow
 	fateForbidden
 	fateTwice
+	fateLastWords // answered as late as can be, and nothing gets through from then on
 	fates
 )
 
@@ -91,6 +96,11 @@ func (p *process) carry(ctx context.Context, op string, apply func(*world) insid
 		late := d.between(time.Second, 20*time.Second)
 		time.AfterFunc(late, func() { w.apply(p, op+", late", apply) })
 		return p.unanswered(ctx, op)
+	case fateLastWords:
+		if deadline, ok := ctx.Deadline(); ok {
+			back = d.between(0, time.Until(deadline)-there)
+		}
+		c.cutFor(d.between(5*time.Second, 25*time.Second))
 	case fateSlow:
 		there, back = d.between(0, 8*time.Second), d.between(0, 8*time.Second)
 	}
@@ -130,12 +140,15 @@ func purpose(op string) uint64 { return uint64(op[0]) << 8 }
 
 // unanswered ends with the connection or with the caller's patience.
 func (p *process) unanswered(ctx context.Context, op string) inside.Reply {
-	if d := p.client.machine.fate.at(purpose(op) + 1); d.chance(0.5) {
+	d := p.client.machine.fate.at(purpose(op) + 1)
+	if d.chance(0.5) {
 		rest(ctx, d.below(2*time.Second))
 	} else {
 		<-ctx.Done()
 	}
-	p.client.world.log(p.name(), op+": no answer", 0, 0)
+	// The end of the validity ends the request and the lease at one instant.
+	time.Sleep(d.below(time.Microsecond))
+	p.client.world.log(p.name, op+": no answer", 0, 0)
 	return inside.Reply{Outcome: inside.Unknown, Err: errCut}
 }
 

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"slices"
 	"testing"
+
+	"github.com/gcslock/gcslock/internal/linear"
 )
 
 var schedules = flag.Uint64("simulate.schedules", defaultSchedules, "how many schedules TestSchedules runs")
@@ -27,7 +29,7 @@ func TestSchedules(t *testing.T) {
 // TestSameSeedSameHistory: what a seed shows, it shows again.
 func TestSameSeedSameHistory(t *testing.T) {
 	for seed := uint64(1); seed <= seedsRunTwice; seed++ {
-		first, second := simulate(t, seed), simulate(t, seed)
+		first, second := simulate(t, seed, nil), simulate(t, seed, nil)
 		if slices.Equal(first.history, second.history) {
 			continue
 		}
@@ -40,5 +42,53 @@ func TestSameSeedSameHistory(t *testing.T) {
 		if len(first.history) != len(second.history) {
 			t.Errorf("seed %d: %d lines and %d", seed, len(first.history), len(second.history))
 		}
+	}
+}
+
+// TestLinearizable: what the clients saw of the lock is what a mutex with leases
+// would have shown them.
+func TestLinearizable(t *testing.T) {
+	seen := map[linear.Kind]int{}
+	for seed := uint64(1); seed <= *schedules/10; seed++ {
+		w := simulate(t, seed, nil)
+		if err := linear.Check(w.ops); err != nil {
+			w.print()
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, o := range w.ops {
+			seen[o.Kind]++
+		}
+	}
+	for _, kind := range []linear.Kind{linear.Acquire, linear.Hold, linear.Release, linear.End, linear.Break} {
+		if seen[kind] == 0 {
+			t.Errorf("no %v in any history", kind)
+		}
+	}
+}
+
+// TestDoctoredHistory: a history in which the next one has got the lock just
+// before its holder was sure of it for the last time is rejected.
+func TestDoctoredHistory(t *testing.T) {
+	doctored := 0
+	for seed := uint64(1); seed <= 20; seed++ {
+		ops := simulate(t, seed, nil).ops
+		held := slices.IndexFunc(ops, func(o linear.Op) bool { return o.Kind == linear.Hold })
+		if held < 0 {
+			continue
+		}
+		next := slices.IndexFunc(ops[held:], func(o linear.Op) bool { return o.Kind == linear.Acquire })
+		if next < 0 {
+			continue
+		}
+		o := &ops[held+next]
+		o.Return = ops[held].Call - 1
+		o.Call = min(o.Call, o.Return)
+		if linear.Check(ops) == nil {
+			t.Errorf("seed %d: %d was got while %d was held, and nobody noticed", seed, o.Token, ops[held].Token)
+		}
+		doctored++
+	}
+	if doctored < 10 {
+		t.Errorf("only %d histories to doctor", doctored)
 	}
 }

@@ -34,7 +34,9 @@ func (c *client) cutFor(length time.Duration) {
 		end = last
 	}
 	c.world.logLocked(c.machine.name, "partition", int64(time.Until(end)), 0)
-	c.cut = end
+	if end.After(c.cut) {
+		c.cut = end
+	}
 }
 
 // crash ends the process between two instructions: nothing that it does after
@@ -49,7 +51,7 @@ func (c *client) crash() {
 	}
 	p.dead.Store(true)
 	w.crashes++
-	w.logLocked(p.name(), "crashes", 0, 0)
+	w.logLocked(p.name, "crashes", 0, 0)
 	w.mu.Unlock()
 	p.stop()
 }
@@ -60,6 +62,10 @@ func (w *world) humans(ctx context.Context) {
 	for range w.plan.humans {
 		if !rest(ctx, d.below(w.plan.chaos/time.Duration(w.plan.humans))) {
 			return
+		}
+		if d.chance(0.3) {
+			w.breakLock(ctx)
+			continue
 		}
 		w.mu.Lock()
 		w.deed(d.pick(5))
@@ -80,7 +86,7 @@ func (w *world) deed(kind int) {
 	o := w.cloud.object
 	switch {
 	case kind == 0 && o == nil:
-		w.cloud.create(nil, map[string]string{"note": "keep out"})
+		w.cloud.create(human, map[string]string{"note": "keep out"})
 		w.logLocked("human", "puts a file there", 0, 0)
 	case o == nil:
 	case kind == 1:
@@ -93,18 +99,41 @@ func (w *world) deed(kind int) {
 		w.removeBy("human")
 	case kind == 4:
 		w.removeBy("human")
-		w.cloud.create(nil, map[string]string{"owner": "human"})
+		w.cloud.create(human, map[string]string{"owner": "human"})
 		w.logLocked("human", "puts a lock there", 0, 0)
+	}
+}
+
+// breakLock breaks what holds the lock, with the library, as the command does.
+func (w *world) breakLock(ctx context.Context) {
+	p := w.operator.start(ctx, 1)
+	l := w.operator.lock(p)
+	info, err := l.Inspect(ctx)
+	if err != nil {
+		w.log("human", err.Error(), 0, 0)
+		return
+	}
+	p.breaks = info.Generation
+	if err := l.Break(ctx, info.Generation); err != nil {
+		w.log("human", err.Error(), 0, 0)
 	}
 }
 
 // removeBy removes the object by its name, whoever holds it. Needs mu.
 func (w *world) removeBy(who string) {
 	o := w.cloud.object
-	w.cloud.object, w.removed[o.Generation] = nil, true
+	w.cloud.object = nil
 	w.logLocked(who, "removes", o.Generation, o.Metageneration)
+	w.noteRemoved(o.Generation)
+}
+
+// noteRemoved notes that a lock was removed from outside: its holder does not
+// know. Needs mu.
+func (w *world) noteRemoved(generation int64) {
+	w.removed[generation] = true
+	w.recordBreak(generation)
 	for _, t := range w.held {
-		if t.lease.Token() == o.Generation {
+		if t.lease.Token() == generation {
 			t.broken = true
 		}
 	}
