@@ -55,7 +55,7 @@ func (s *gcsStore) create(ctx context.Context, metadata map[string]string) reply
 	if err := w.Close(); err != nil {
 		return s.failed(opCreate, err)
 	}
-	return s.succeeded(opCreate, w.Attrs())
+	return s.succeeded(opCreate, w.Attrs(), metadata)
 }
 
 func (s *gcsStore) read(ctx context.Context) reply {
@@ -63,7 +63,7 @@ func (s *gcsStore) read(ctx context.Context) reply {
 	if err != nil {
 		return s.failed(opRead, err)
 	}
-	return s.succeeded(opRead, attrs)
+	return s.succeeded(opRead, attrs, nil)
 }
 
 // update names no generation in the request itself: on a versioned bucket that
@@ -76,7 +76,7 @@ func (s *gcsStore) update(ctx context.Context, v version, metadata map[string]st
 	if err != nil {
 		return s.failed(opUpdate, err)
 	}
-	return s.succeeded(opUpdate, attrs)
+	return s.succeeded(opUpdate, attrs, metadata)
 }
 
 // remove names the generation twice: as a precondition, and in the request,
@@ -91,14 +91,24 @@ func (s *gcsStore) remove(ctx context.Context, v version) reply {
 	return reply{}
 }
 
-var errNoVersion = errors.New("a success that tells no version of an object: not Cloud Storage's")
+var (
+	errNoVersion = errors.New("a success that tells no version of an object: not Cloud Storage's")
+	errNotOurs   = errors.New("a success that shows another object than was written: not this request's")
+)
 
 // succeeded takes the object from the reply to a success. Without a version it
 // is none of Cloud Storage's, whatever it is of; and a precondition of 0 would
 // be sent as none. The metageneration of an update may be 0, see version.after.
-func (s *gcsStore) succeeded(op operation, attrs *storage.ObjectAttrs) reply {
+// A write's reply that does not show what was written is another request's, such
+// as that of the GET that a redirect turns a POST into.
+func (s *gcsStore) succeeded(op operation, attrs *storage.ObjectAttrs, written map[string]string) reply {
 	if attrs == nil || attrs.Generation <= 0 || attrs.Metageneration < 0 || attrs.Metageneration == 0 && op != opUpdate {
 		return s.failed(op, errNoVersion)
+	}
+	for _, key := range []string{keyNonce, keyRefresh} {
+		if value, ok := written[key]; ok && attrs.Metadata[key] != value {
+			return s.failed(op, errNotOurs)
+		}
 	}
 	return reply{object: stored{
 		version:  version{attrs.Generation, attrs.Metageneration},

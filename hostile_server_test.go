@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ type hostileServer struct {
 	nonces   []string  // of the creates so far
 	dates    []toldAt  // that any reply told
 	seen     []seenAt  // objects that reads showed
-	written  []version // that replies to creates and updates showed
+	written  []version // that replies to creates and updates of ours showed
 }
 
 type toldAt struct{ date, at time.Time }
@@ -97,11 +98,16 @@ func (h *hostileServer) note(r *http.Request, response *http.Response) {
 	if updated, err := time.Parse(time.RFC3339, o.Updated); err == nil {
 		obj.updated = updated
 	}
-	if r.Method == http.MethodGet && r.Response == nil {
-		h.seen = append(h.seen, seenAt{obj, time.Now()})
-		return
+	asked := r
+	for asked.Response != nil { // a redirect led here
+		asked = asked.Response.Request
 	}
-	h.written = append(h.written, obj.version)
+	switch {
+	case asked.Method == http.MethodGet:
+		h.seen = append(h.seen, seenAt{obj, time.Now()})
+	case slices.Contains(h.nonces, obj.metadata[keyNonce]):
+		h.written = append(h.written, obj.version)
+	}
 }
 
 // checkDelete asserts that the delete is for an object that the replies show to
@@ -125,19 +131,12 @@ func (h *hostileServer) checkDelete(r *http.Request) {
 
 // made tells whether a reply showed that the object is ours.
 func (h *hostileServer) made(v version) bool {
-	for _, w := range h.written {
-		if w.generation == v.generation {
-			return true
-		}
+	if slices.ContainsFunc(h.written, func(w version) bool { return w.generation == v.generation }) {
+		return true
 	}
-	for _, s := range h.seen {
-		for _, nonce := range h.nonces {
-			if s.version == v && s.metadata[keyNonce] == nonce {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.seen, func(s seenAt) bool {
+		return s.version == v && slices.Contains(h.nonces, s.metadata[keyNonce])
+	})
 }
 
 // stale tells whether the object was stale when it was last shown, by any Date

@@ -241,3 +241,24 @@ func TestReleaseContradicted(t *testing.T) {
 		}
 	})
 }
+
+// TestRedirectedWrite: a redirect turns a POST into a GET, whose reply shows
+// another's lock. It is no success of ours.
+func TestRedirectedWrite(t *testing.T) {
+	for _, status := range []int{301, 302, 303} {
+		answer := func(r *http.Request, _ string) *http.Response {
+			if r.Method != http.MethodGet {
+				return respond(r, status, newReplyBody("", nil), "Location", "http://proxy.invalid/")
+			}
+			return respond(r, 200, newReplyBody(resource(version{7, 1}, time.Now(), liveObject().metadata), nil))
+		}
+		inHostileWorld(t, answer, func(t *testing.T, _ *hostileServer, lock *Lock) {
+			_, err := lock.TryAcquire(t.Context())
+			isHeld(t, err, "holder")
+			r := lock.update(t.Context(), version{7, 1}, map[string]string{keyNonce: "n", keyRefresh: "r2"})
+			if r.outcome != unknown {
+				t.Errorf("a redirected update is %v", r.outcome)
+			}
+		})
+	}
+}

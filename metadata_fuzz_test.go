@@ -3,6 +3,7 @@ package gcslock
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -70,13 +71,23 @@ func oneLine(t *testing.T, text string) {
 // FuzzWrittenMetadata: what New accepts is within Cloud Storage's limits, and
 // reads back as it was meant.
 func FuzzWrittenMetadata(f *testing.F) {
-	f.Add("host/1", "nightly import", "run", "https://ci.example/run/17", int64(time.Minute), start.UnixNano())
-	f.Add("", "", "", "", int64(0), int64(0))
-	f.Add("o", "", "ttl", "1h", int64(3*time.Second), int64(-1))
-	f.Add("o", "", "NONCE", "x", int64(24*time.Hour), int64(1<<62))
-	f.Add("\xff", "\xff", "\xff", "\xff", int64(24*time.Hour+1), int64(-1<<63))
-	f.Add("o", "op", "k", string(make([]byte, 8<<10)), int64(3*time.Second-1), int64(1<<63-1))
-	f.Add("o", "op", "k", string(make([]byte, 7900)), int64(3*time.Second+1), int64(999999999))
+	const ttl, now = int64(time.Minute), int64(1796032820123456789)
+	f.Add("host/1", "nightly import", "run", "https://ci.example/run/17", ttl, now)
+	for _, size := range []int{7 << 10, 8 << 10, 9 << 10} {
+		f.Add("o", "op", "k", strings.Repeat("x", size), ttl, now)
+	}
+	for _, key := range []string{"", "ttl", "NONCE", "\xff", "Refresh "} {
+		f.Add("o", "op", key, "v", ttl, now)
+	}
+	f.Add("", "op", "k", "v", ttl, now)
+	f.Add("\xff", "op", "k", "v", ttl, now)
+	f.Add("o", "\xff", "k", "v", ttl, now)
+	f.Add("o", "op", "k", "\xff", ttl, now)
+	for _, bound := range []time.Duration{3 * time.Second, 24 * time.Hour} {
+		for ns := range int64(3) {
+			f.Add("o", "", "k", "", int64(bound)+ns-1, []int64{0, -1 << 63, 1<<63 - 1}[ns])
+		}
+	}
 	f.Fuzz(func(t *testing.T, owner, operation, key, value string, ttl, now int64) {
 		s, err := newSettings([]Option{
 			WithTTL(time.Duration(ttl)), WithOwner(owner), WithOperation(operation), WithMetadata(map[string]string{key: value}),

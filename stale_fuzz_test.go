@@ -115,6 +115,7 @@ func FuzzJudge(f *testing.F) {
 		{3, "1m", "2026-11-30T10:01:00Z", at, at + 61, minute, 0, 0},
 		{3, "1m", "2026-11-30T10:01:00Z", at, at + 62, minute, 0, 0},
 		{3, "1m", "2026-11-30T10:05:00Z", at, at + 62, minute, 0, minute - 1},
+		{1, "", "2026-11-30T10:01:00Z", at, at + 70, minute, 0, 0},
 		{1, "", "2026-11-30T10:01:00Z", at, at + 70, minute, 1, 0},
 		{1, "", "2026-11-30T10:01:00+14:00", 0, 0, minute, 0, 24 * 60 * minute},
 		{1, "", "9999-12-31T23:59:59Z", at, 0, minute, 0, second}, // for ever, as a human says it
@@ -122,6 +123,7 @@ func FuzzJudge(f *testing.F) {
 		{1, "", "0000-01-01T00:00:00Z", at, at, minute, 0, second},
 		{3, "1ns", "9999-12-31T23:59:59Z", at, at + 5, minute, 0, second},
 		{3, "1ns", "0000-01-01T00:00:00Z", at, at + 4, minute, 0, second},
+		{3, "1h", "2026-11-30T10:01:00Z", at, at + 3601, minute, 0, 0}, // the holder's ttl, not ours
 		{3, "2562047h", "2026-11-30T10:01:00Z", at, at + 86402, minute, 0, second},
 		{2, "", "soon", at, at + 62, 10 * second, 11 * second, 0},
 		{2, "1h", "soon", at, at + 3602, 10 * second, 0, 0},
