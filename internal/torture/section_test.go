@@ -66,13 +66,13 @@ func TestSection(t *testing.T) {
 	var kinds []string
 	for i, l := range lines {
 		if i == 0 || l.what != works || lines[i-1].what != works {
-			kinds = append(kinds, l.what)
+			kinds = append(kinds, strings.TrimSpace(l.what+" "+l.text))
 		}
 		if left := l.expires - l.at; l.what == begins && (left <= 0 || left > w.TTL-w.TTL/10) {
 			t.Errorf("a lease that has just begun expires in %v", left)
 		}
 	}
-	if got, want := strings.Join(kinds, " "), "begin work end begin work lost begin end lost"; got != want {
+	if got, want := strings.Join(kinds, " "), "begin work end begin work lost begin end lost by the release"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	sum, found := check(lines, torn, 1)
