@@ -18,8 +18,7 @@ const (
 
 // section is the work under a lease, and its record. It ends when it is done,
 // when ctx ends, and when the lease is lost.
-func (w *worker) section(ctx context.Context, lease *gcslock.Lease) (begun bool) {
-	length := w.length()
+func (w *worker) section(ctx context.Context, lease *gcslock.Lease, length time.Duration) (begun bool) {
 	var began, told, expires time.Duration
 	for {
 		// Before the look: what is valid at the look was valid then.

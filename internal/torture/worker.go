@@ -104,7 +104,7 @@ func (w *worker) turn(ctx, wait context.Context) bool {
 			w.pause(wait, w.upTo(w.TTL/4))
 			return false
 		}
-		had := w.section(ctx, lease)
+		had := w.section(ctx, lease, w.length())
 		w.released(lease, lease.Release(wait))
 		return had
 	case 1:
@@ -115,7 +115,7 @@ func (w *worker) turn(ctx, wait context.Context) bool {
 		w.expectEndedWait(err)
 		return false
 	}
-	had := w.section(ctx, lease)
+	had := w.section(ctx, lease, w.length())
 	w.released(lease, lease.Release(wait))
 	return had
 }
@@ -130,7 +130,7 @@ func (w *worker) do(ctx, wait context.Context) (had bool) {
 	err := w.lock.Do(work, func(_ context.Context, l *gcslock.Lease) error {
 		gaveUp()
 		lease = l
-		had = w.section(ctx, l)
+		had = w.section(ctx, l, w.length())
 		return nil
 	})
 	if lease == nil {
