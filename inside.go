@@ -8,7 +8,9 @@ import (
 
 func init() {
 	inside.Replace = func(l *Lock, seams inside.Seams) {
-		l.store = insideStore{seams.Store, l.url}
+		if seams.Store != nil {
+			l.store = insideStore{seams.Store, l.url}
+		}
 		l.clock = insideClock(seams.Now)
 		l.random = seams.Random
 	}

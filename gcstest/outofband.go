@@ -49,6 +49,7 @@ func (s *Server) Put(bucket, object string, o Object) Object {
 	s.adopt(key, s.now())
 	live := s.history(key).live
 	live.temporaryHold, live.eventHold = o.TemporaryHold, o.EventBasedHold
+	s.changed()
 	return s.snapshot(key, live)
 }
 
@@ -73,6 +74,7 @@ func (s *Server) Edit(bucket, object string, md map[string]string, remove ...str
 	obj.Metadata = merged
 	live.touch(s.now())
 	s.store(obj, live)
+	s.changed()
 	return s.snapshot(key, live), true
 }
 
@@ -90,6 +92,7 @@ func (s *Server) Delete(bucket, object string) bool {
 		panic("gcstest: Delete: " + string(rep.body)) // we and the fake no longer agree
 	}
 	h.retire(s.versioned(bucket), s.now())
+	s.changed()
 	return true
 }
 

@@ -37,6 +37,7 @@ type Server struct {
 	uploads   map[string]upload
 	made      uint64
 	perObject time.Duration
+	keep      func() // see keepIn; nil: nothing is kept
 }
 
 // New returns a server with the given buckets, which keep no old versions and
@@ -127,6 +128,9 @@ func (s *Server) apply(c *call) *reply {
 	defer s.mu.Unlock()
 	now := s.now()
 	rep := s.serve(c, now)
+	if !c.reads() {
+		s.changed()
+	}
 	rep.date(now)
 	return rep
 }

@@ -1,6 +1,6 @@
-// Package inside lets the module's own simulator reach below the public names
-// of package gcslock: it gives a lock a store, clocks and a source of chance of
-// the simulator's making. The types mirror those of store.go and clock.go, which
+// Package inside lets the module's own commands reach below the public names of
+// packages gcslock and gcstest. It gives a lock a store, clocks and a source of
+// chance of the simulator's making, and a server a file for its objects. The types mirror those of store.go and clock.go, which
 // stay unexported, because a wrong clock or store is a broken lock and no
 // option.
 package inside
@@ -58,7 +58,7 @@ type Reading struct {
 
 // Seams are what a simulated lock runs on.
 type Seams struct {
-	Store Store
+	Store Store // nil: the storage client
 	Now   func() Reading
 	// Random is from 0 to below n.
 	Random func(n time.Duration) time.Duration
@@ -79,3 +79,8 @@ var (
 	// and sends nothing.
 	Crash any
 )
+
+// KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has
+// the server go on with the objects in the file, and keep them there from then
+// on.
+var KeepIn any

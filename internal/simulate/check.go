@@ -153,6 +153,27 @@ func (w *world) gave(t *tenure, err error) {
 	}
 }
 
+// checkChange: what a request has changed is its sender's own, or dead. Before is
+// the object before the request.
+func (w *world) checkChange(p *process, before *object) {
+	after := w.cloud.object
+	switch {
+	case before == nil || after != nil && after.Version == before.Version:
+	case after != nil && after.Generation == before.Generation:
+		if before.creator != p {
+			w.violate("%s updated the object of %s", p.name, before.creator.name)
+		}
+	case p.client == w.operator:
+		if before.Generation != p.breaks {
+			w.violate("Break of %d removed %d", p.breaks, before.Generation)
+		}
+		w.noteRemoved(before.Generation)
+	case before.creator != p:
+		w.takeovers++
+		w.checkTakeover(p, before)
+	}
+}
+
 // checkTakeover: what a process removes that it has not made is nobody's.
 func (w *world) checkTakeover(p *process, o *object) {
 	switch {

@@ -87,20 +87,26 @@ func (c *client) start(ctx context.Context, incarnation int) *process {
 	return p
 }
 
+const bucketName, objectName = "simulated", "lock"
+
 // bucket is never sent anything: the lock's store is replaced.
-var bucket = new(storage.Client).Bucket("simulated")
+var bucket = new(storage.Client).Bucket(bucketName)
 
 func (c *client) lock(p *process) *gcslock.Lock {
 	var l *gcslock.Lock
+	bucket, seams := bucket, inside.Seams{Store: p, Now: c.machine.now, Random: c.machine.fate.random}
+	if real := c.world.cloud.real; real != nil {
+		bucket, seams.Store = real.bucket(p), nil
+	}
 	if c.form == callerDriven {
-		l = gcslock.NewLock(bucket, c.machine.name, "lock", c.ttl, nil, c.options...)
+		l = gcslock.NewLock(bucket, c.machine.name, objectName, c.ttl, nil, c.options...)
 	} else {
 		var err error
-		if l, err = gcslock.New(bucket, "lock", c.options...); err != nil {
+		if l, err = gcslock.New(bucket, objectName, c.options...); err != nil {
 			panic(err) // the plan is wrong
 		}
 	}
-	replace(l, inside.Seams{Store: p, Now: c.machine.now, Random: c.machine.fate.random})
+	replace(l, seams)
 	return l
 }
 

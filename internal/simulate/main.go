@@ -25,8 +25,13 @@ func main() {
 	schedules := flag.Uint64("schedules", 10000, "how many schedules to run")
 	seed := flag.Uint64("seed", 1, "the first schedule's seed")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many to run at once")
+	real := flag.Bool("real", false, "through the storage client and gcstest, a twentieth as fast")
 	verbose := flag.Bool("v", false, "print the timeline of the last schedule, too")
 	flag.Parse()
+	run := simulate
+	if *real {
+		run = simulateReal
+	}
 	// A schedule leaves much garbage and little else.
 	debug.SetGCPercent(800)
 
@@ -35,7 +40,7 @@ func main() {
 		Name: "simulate",
 		F: func(t *testing.T) {
 			began := time.Now()
-			done, sum, bad := search(t, *seed, *schedules, *workers, progress(*schedules))
+			done, sum, bad := search(t, run, *seed, *schedules, *workers, progress(*schedules))
 			fmt.Printf("\r%d schedules in %v: %d sections, %d requests, %d takeovers, %d lost leases, %d crashes\n",
 				done, time.Since(began).Round(time.Millisecond), sum.sections, sum.requests, sum.takeovers, sum.lost, sum.crashes)
 			if bad != nil {
@@ -43,7 +48,7 @@ func main() {
 				os.Exit(1)
 			}
 			if *verbose {
-				simulate(t, *seed, nil).print()
+				run(t, *seed, nil).print()
 			}
 		},
 	}}, nil, nil)
@@ -60,9 +65,12 @@ func progress(of uint64) func(uint64) {
 	}
 }
 
+// A schedule runs one from its seed, see simulate.
+type schedule func(t *testing.T, seed uint64, history []event) *world
+
 // search runs schedules until one fails, and returns the failed one with the
 // lowest seed among those that were under way.
-func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)) (done uint64, sum totals, bad *world) {
+func search(t *testing.T, run schedule, seed, schedules uint64, workers int, tick func(uint64)) (done uint64, sum totals, bad *world) {
 	var next, finished atomic.Uint64
 	var mu sync.Mutex // guards sum and bad
 	t.Run("workers", func(t *testing.T) {
@@ -78,7 +86,7 @@ func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)
 					if stop {
 						return
 					}
-					w := simulate(t, seed+n, history)
+					w := run(t, seed+n, history)
 					history = w.history
 					tick(finished.Add(1))
 					mu.Lock()
@@ -105,6 +113,10 @@ func (w *world) print() {
 		fmt.Println(e)
 	}
 	if w.sorry != "" {
-		fmt.Printf("\n%s\nreplay: go run ./internal/simulate -schedules 1 -seed %d\n", w.sorry, w.seed)
+		real := ""
+		if w.cloud.real != nil {
+			real = " -real"
+		}
+		fmt.Printf("\n%s\nreplay: go run ./internal/simulate%s -schedules 1 -seed %d\n", w.sorry, real, w.seed)
 	}
 }

@@ -22,7 +22,8 @@ func (f form) String() string { return [...]string{"leases", "do", "caller-drive
 // section gets the lock, works, and gives it back. It is false if it did not
 // come to that.
 func (c *client) section(p *process, l *gcslock.Lock) bool {
-	patient := c.world.calm() || c.dice.chance(0.7)
+	// The context of a Do may end its work in the calm, too; it ends nothing else.
+	patient := c.form != do && c.world.calm() || c.dice.chance(0.7)
 	limit := c.dice.below(10 * time.Second)
 	ctx, cancel := p.ctx, context.CancelFunc(func() {})
 	if !patient {

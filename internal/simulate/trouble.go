@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"time"
-
-	"github.com/gcslock/gcslock/internal/inside"
 )
 
 // suffer is what happens to one client until the chaos ends: it is cut off from
@@ -86,20 +84,20 @@ func (w *world) deed(kind int) {
 	o := w.cloud.object
 	switch {
 	case kind == 0 && o == nil:
-		w.cloud.create(human, map[string]string{"note": "keep out"})
+		w.cloud.put(human, map[string]string{"note": "keep out"})
 		w.logLocked("human", "puts a file there", 0, 0)
 	case o == nil:
 	case kind == 1:
-		w.cloud.update(inside.Version{}, map[string]string{"note": "who is this?"})
+		w.cloud.edit(map[string]string{"note": "who is this?"})
 		w.logLocked("human", "edits", o.Generation, o.Metageneration)
 	case kind == 2:
-		w.cloud.update(inside.Version{}, map[string]string{"expires-at": "tomorrow"})
+		w.cloud.edit(map[string]string{"expires-at": "tomorrow"})
 		w.logLocked("human", "edits the expiry", o.Generation, o.Metageneration)
 	case kind == 3:
 		w.removeBy("human")
 	case kind == 4:
 		w.removeBy("human")
-		w.cloud.create(human, map[string]string{"owner": "human"})
+		w.cloud.put(human, map[string]string{"owner": "human"})
 		w.logLocked("human", "puts a lock there", 0, 0)
 	}
 }
@@ -122,7 +120,7 @@ func (w *world) breakLock(ctx context.Context) {
 // removeBy removes the object by its name, whoever holds it. Needs mu.
 func (w *world) removeBy(who string) {
 	o := w.cloud.object
-	w.cloud.object = nil
+	w.cloud.take()
 	w.logLocked(who, "removes", o.Generation, o.Metageneration)
 	w.noteRemoved(o.Generation)
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gcslock/gcslock/internal/inside"
 	"github.com/gcslock/gcslock/internal/linear"
 )
 
@@ -57,9 +56,27 @@ const limit = 30 * time.Minute
 // simulate runs the schedule of a seed in a bubble of virtual time. It writes the
 // history into the room of an earlier one, if it is given one.
 func simulate(t *testing.T, seed uint64, history []event) *world {
-	w := &world{seed: seed, plan: newPlan(seed), history: history[:0], tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int)}
+	w := newWorld(seed, history)
 	synctest.Test(t, func(t *testing.T) { w.run() })
 	return w
+}
+
+// simulateReal runs it through the storage client and gcstest.
+func simulateReal(t *testing.T, seed uint64, history []event) *world {
+	w := newWorld(seed, history)
+	w.plan.older = false // it knows no HTTP
+	synctest.Test(t, func(t *testing.T) {
+		w.cloud.real = newRealCloud(w.plan)
+		w.run()
+	})
+	return w
+}
+
+func newWorld(seed uint64, history []event) *world {
+	return &world{
+		seed: seed, plan: newPlan(seed), history: history[:0],
+		tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int),
+	}
 }
 
 func (w *world) run() {
@@ -96,57 +113,6 @@ func (w *world) settled(long time.Duration) bool {
 	return time.Since(w.began) > w.plan.chaos+20*time.Second+long
 }
 
-// apply is the cloud's side of a request, with every check that a moment allows
-// before and after it.
-func (w *world) apply(p *process, op string, do func(*world) inside.Reply) inside.Reply {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests++
-	w.checkHolders()
-	w.checkIdle()
-	r := do(w)
-	w.history = append(w.history, event{
-		at: time.Since(w.began), who: p.name, what: op, then: outcomes[r.Outcome],
-		a: r.Object.Generation, b: r.Object.Metageneration,
-	})
-	w.checkHolders()
-	return r
-}
-
-var outcomes = [...]string{"done", "mismatch", "absent", "refused", "permanent", "unknown"}
-
-func (w *world) create(p *process, metadata map[string]string) inside.Reply {
-	return w.cloud.create(p, metadata)
-}
-
-func (w *world) read(*process) inside.Reply { return w.cloud.read() }
-
-func (w *world) update(p *process, v inside.Version, metadata map[string]string) inside.Reply {
-	before := w.cloud.object
-	r := w.cloud.update(v, metadata)
-	if r.Outcome == inside.Done && before.creator != p {
-		w.violate("%s updated the object of %s", p.name, before.creator.name)
-	}
-	return r
-}
-
-func (w *world) remove(p *process, v inside.Version) inside.Reply {
-	before := w.cloud.object
-	r := w.cloud.remove(v)
-	switch {
-	case r.Outcome != inside.Done:
-	case p.client == w.operator:
-		if before.Generation != p.breaks {
-			w.violate("Break of %d removed %d", p.breaks, before.Generation)
-		}
-		w.noteRemoved(before.Generation)
-	case before.creator != p:
-		w.takeovers++
-		w.checkTakeover(p, before)
-	}
-	return r
-}
-
 // An event is one line of the history.
 type event struct {
 	at   time.Duration
@@ -160,6 +126,14 @@ func (w *world) log(who, what string, a, b int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.logLocked(who, what, a, b)
+}
+
+func (w *world) logRequest(p *process, op, outcome string) {
+	e := event{at: time.Since(w.began), who: p.name, what: op, then: outcome}
+	if o := w.cloud.object; o != nil {
+		e.a, e.b = o.Generation, o.Metageneration
+	}
+	w.history = append(w.history, e)
 }
 
 func (w *world) logLocked(who, what string, a, b int64) {
