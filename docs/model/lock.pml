@@ -41,6 +41,11 @@
 #else
 #define may_renew(C) in_time(C)
 #endif
+#ifdef MISMATCH_IS_MINE
+#define settled(N) false
+#else
+#define settled(N) (req[N].answer == MISMATCH)
+#endif
 #ifdef NO_NONCE
 #define my_lease (obj.g != 0)
 #else
@@ -235,7 +240,7 @@ inline clear(n)
 
 /* An attempt that may have landed or may land yet. */
 #define writes(N, C, K) \
-	((req[N].op == CREATE || req[N].op == UPDATE) && \
+	((req[N].op == CREATE || req[N].op == UPDATE) && !settled(N) && \
 	 req[N].from == (C) && req[N].attempt == (K))
 #define open(C, K) \
 	((obj.by == (C) && (obj.nonce == (K) || obj.refresh == (K))) || writes(C, C, K) || is_late(C, K))
@@ -497,7 +502,11 @@ looking: /* each of the first five is what a read shows at that moment */
 			watch_by_server(me);
 			take_version_from_read() } -> goto looking
 	:: d_step { c[me].g ->
-			note("the time to live of what it watches is over: deletes it"); watch_lasted(me); send(DELETE, 0) } -> goto taking
+			note("the time to live of what it watches is over: deletes it"); 
+#ifndef NO_WATCH
+			watch_lasted(me);
+#endif
+			send(DELETE, 0) } -> goto taking
 	:: d_step { true ->
 			note("gives up waiting, or crashes"); forget_all() } -> goto end_idle
 	fi;
