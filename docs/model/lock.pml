@@ -66,6 +66,9 @@
 #else
 #define edit_renews skip
 #endif
+/* In the client: MISMATCH_IS_MINE, WATCH_FROM_BEFORE_READ, NO_WATCH. And no
+ * mistake: EXCLUSION_ALONE asserts less, so that a trace goes on to the second
+ * valid holder. */
 
 /* Requests, and what the server answers. */
 mtype = { CREATE, UPDATE, DELETE, DONE, MISMATCH, ABSENT };
@@ -106,7 +109,8 @@ Request req[CLIENTS + LATE];
  * When one of those has lasted for a ttl, the mark is OLD, because the validity
  * is shorter than the ttl. Nothing else is known about time: what is not OLD may
  * be found to be so by its holder at any moment, and a watch may last for a ttl
- * at any moment.
+ * at any moment. A create's mark is FIT until its lease was found to be too far
+ * used up to be handed out without a refresh.
  */
 #define OLD 0
 #define YOUNG 16
@@ -145,7 +149,7 @@ inline watch_begins(w)
 		:: mark[i] >= YOUNG -> mark[i] = mark[i] | began(w)
 		:: else
 		fi
-	};
+	}
 	i = 0
 }
 
@@ -157,7 +161,7 @@ inline watch_by_server(w)
 		:: mark[i] >= YOUNG && (mark[i] & began(OBJ)) -> mark[i] = mark[i] | began(w)
 		:: else -> mark[i] = mark[i] & ~began(w)
 		fi
-	};
+	}
 	i = 0
 }
 
@@ -168,7 +172,7 @@ inline watch_lasted(w)
 		:: mark[i] & began(w) -> mark[i] = OLD
 		:: else
 		fi
-	};
+	}
 	i = 0
 }
 
@@ -176,7 +180,7 @@ inline watch_ends(w)
 {
 	for (i : 0 .. CLIENTS * 3 - 1) {
 		mark[i] = mark[i] & ~began(w)
-	};
+	}
 	i = 0
 }
 
@@ -251,7 +255,7 @@ inline clear(n)
 #endif
 
 /* A late request that cannot change anything any more is as good as lost. */
-#if defined(NO_GENERATION) || defined(NO_METAGENERATION)
+#if defined(NO_GENERATION) || defined(DELETE_WITHOUT_METAGENERATION)
 #define in_vain(N) false
 #else
 #define in_vain(N) \
@@ -293,7 +297,11 @@ inline send(o, attempt_)
 
 inline no_request() { clear(me) }
 
-inline take_version_from_reply() { c[me].g = req[me].g; c[me].m = req[me].m; count_from_reply(req[me].attempt) }
+inline take_version_from_reply()
+{
+	c[me].g = req[me].g; c[me].m = req[me].m;
+	count_from_reply(req[me].attempt)
+}
 
 inline take_version_from_read() { c[me].g = obj.g; c[me].m = obj.m }
 
@@ -319,7 +327,7 @@ inline forget(k)
 			req[i].attempt = 0
 		:: else
 		fi
-	};
+	}
 	i = 0
 }
 
@@ -331,7 +339,7 @@ inline forget_all()
 		:: req[i].op && req[i].from == me -> req[i].from = NOBODY; req[i].attempt = 0
 		:: else
 		fi
-	};
+	}
 	i = 0;
 	if
 	:: obj.by == me -> obj.by = NOBODY; obj.nonce = 0; obj.refresh = 0
@@ -340,7 +348,7 @@ inline forget_all()
 	watch_ends(me);
 	counts_from(me) = OLD; mark_of(me, 1) = OLD; mark_of(me, 2) = OLD;
 	held[me] = false;
-	no_request(); no_version();
+	no_request(); no_version()
 }
 
 /* A request with an attempt of its own. Where none is free the first is forgotten. */
@@ -420,7 +428,7 @@ inline leave_under_way()
 			break
 		:: else
 		fi
-	};
+	}
 	i = 0;
 	no_request()
 }
@@ -438,7 +446,8 @@ active [CLIENTS] proctype client()
 end_idle:
 	if
 	:: d_step { true ->
-			note("wants the lock, sends a create"); send_create() }
+			note("wants the lock, sends a create");
+			send_create() }
 	fi;
 
 creating:
@@ -463,17 +472,21 @@ creating:
 			new_lease(req[me].attempt); hand_over() } -> goto holding
 #endif
 	:: d_step { req[me].answer == MISMATCH ->
-			note("create mismatched"); no_request(); tidy() } -> goto looking
+			note("create mismatched");
+			no_request(); tidy() } -> goto looking
 	:: d_step { true ->
-			note("create unknown, will not be delivered, or its reply is lost"); no_request(); tidy() } -> goto looking
+			note("create unknown, will not be delivered, or its reply is lost");
+			no_request(); tidy() } -> goto looking
 	:: d_step { unapplied && room ->
-			note("create unknown, still under way"); leave_under_way(); tidy() } -> goto looking
+			note("create unknown, still under way");
+			leave_under_way(); tidy() } -> goto looking
 	fi;
 
-looking: /* each of the first five is what a read shows at that moment */
+looking: /* what a read shows at that moment, or the end of a watch */
 	if
 	:: d_step { !obj.g ->
-			note("reads: no object, sends a create"); send_create() } -> goto creating
+			note("reads: no object, sends a create");
+			send_create() } -> goto creating
 	:: d_step { my_attempt && (mark_of(me, obj.nonce) & FIT) ->
 			note("reads: its own object, holds the lock");
 			count_from_discovery(obj.nonce);
@@ -508,7 +521,8 @@ looking: /* each of the first five is what a read shows at that moment */
 #endif
 			send(DELETE, 0) } -> goto taking
 	:: d_step { true ->
-			note("gives up waiting, or crashes"); forget_all() } -> goto end_idle
+			note("gives up waiting, or crashes");
+			forget_all() } -> goto end_idle
 	fi;
 
 #ifdef WATCH_FROM_BEFORE_READ
@@ -524,15 +538,20 @@ reading:
 taking:
 	if
 	:: d_step { req[me].answer == DONE ->
-			note("delete done, sends a create"); send_create() } -> goto creating
+			note("delete done, sends a create");
+			send_create() } -> goto creating
 	:: d_step { req[me].answer == ABSENT ->
-			note("delete found nothing, sends a create"); send_create() } -> goto creating
+			note("delete found nothing, sends a create");
+			send_create() } -> goto creating
 	:: d_step { req[me].answer == MISMATCH ->
-			note("delete mismatched"); no_request() } -> goto looking
+			note("delete mismatched");
+			no_request() } -> goto looking
 	:: d_step { true ->
-			note("delete unknown, will not be delivered, or its reply is lost"); no_request() } -> goto looking
+			note("delete unknown, will not be delivered, or its reply is lost");
+			no_request() } -> goto looking
 	:: d_step { unapplied && room ->
-			note("delete unknown, still under way"); leave_under_way(); tidy() } -> goto looking
+			note("delete unknown, still under way");
+			leave_under_way(); tidy() } -> goto looking
 	fi;
 
 settling: /* a lease that is refreshed before it is handed out */
@@ -560,27 +579,34 @@ settling: /* a lease that is refreshed before it is handed out */
 discarding:
 	if
 	:: d_step { req[me].answer == DONE ->
-			note("delete done, sends a create"); send_create() } -> goto creating
+			note("delete done, sends a create");
+			send_create() } -> goto creating
 	:: d_step { true ->
-			note("delete unknown or mismatched"); no_request(); no_version() } -> goto looking
+			note("delete unknown or mismatched");
+			no_request(); no_version() } -> goto looking
 	:: d_step { unapplied && room ->
-			note("delete unknown, still under way"); leave_under_way(); no_version(); tidy() } -> goto looking
+			note("delete unknown, still under way");
+			leave_under_way(); no_version(); tidy() } -> goto looking
 	fi;
 
 holding:
 	if
 	:: d_step { in_time(me) ->
-			note("sends a refresh"); send_attempt(UPDATE, YOUNG) } -> goto refreshing
+			note("sends a refresh");
+			send_attempt(UPDATE, YOUNG) } -> goto refreshing
 	:: d_step { held[me] ->
-			note("releases, or its time is up: sends a delete"); held[me] = false; counts_from(me) = OLD; send(DELETE, 0) } -> goto releasing
+			note("releases, or its time is up: sends a delete");
+			held[me] = false; counts_from(me) = OLD; send(DELETE, 0) } -> goto releasing
 	:: d_step { true ->
-			note("crashes"); forget_all() } -> goto end_idle
+			note("crashes");
+			forget_all() } -> goto end_idle
 	fi;
 
 refreshing:
 	if
 	:: d_step { req[me].answer == DONE ->
-			note("refresh done"); take_version_from_reply(); refreshed(req[me].attempt) } -> goto holding
+			note("refresh done");
+			take_version_from_reply(); refreshed(req[me].attempt) } -> goto holding
 	:: d_step { req[me].answer == MISMATCH && my_lease && obj.refresh ->
 			note("refresh mismatched, reads: an earlier refresh landed");
 			count_from_discovery(obj.refresh);
@@ -591,29 +617,37 @@ refreshing:
 			take_version_from_read(); edit_renews;
 			forget(1); forget(2); no_request() } -> goto holding
 	:: d_step { req[me].answer == MISMATCH && !my_lease ->
-			note("refresh mismatched, reads: not its own, lost"); forget_all() } -> goto end_idle
+			note("refresh mismatched, reads: not its own, lost");
+			forget_all() } -> goto end_idle
 	:: d_step { true ->
-			note("refresh unknown, will not be delivered, or its reply is lost"); no_request(); tidy() } -> goto holding
+			note("refresh unknown, will not be delivered, or its reply is lost");
+			no_request(); tidy() } -> goto holding
 	:: d_step { unapplied && room ->
-			note("refresh unknown, still under way"); leave_under_way(); tidy() } -> goto holding
+			note("refresh unknown, still under way");
+			leave_under_way(); tidy() } -> goto holding
 	fi;
 
 releasing:
 	if
 	:: d_step { req[me].answer == DONE || req[me].answer == ABSENT ->
-			note("delete done"); forget_all() } -> goto end_idle
+			note("delete done");
+			forget_all() } -> goto end_idle
 	:: d_step { req[me].answer == MISMATCH && my_lease ->
 			note("delete mismatched, reads: its own object, deletes that");
 			no_request();
 			take_version_from_read(); send(DELETE, 0) } -> goto releasing
 	:: d_step { req[me].answer == MISMATCH && !my_lease ->
-			note("delete mismatched, reads: not its own"); forget_all() } -> goto end_idle
+			note("delete mismatched, reads: not its own");
+			forget_all() } -> goto end_idle
 	:: d_step { true ->
-			note("delete unknown, will not be delivered, or its reply is lost; sends it again"); no_request(); send(DELETE, 0) } -> goto releasing
+			note("delete unknown, will not be delivered, or its reply is lost; sends it again");
+			no_request(); send(DELETE, 0) } -> goto releasing
 	:: d_step { unapplied && room ->
-			note("delete unknown, still under way; sends it again"); leave_under_way(); send(DELETE, 0); tidy() } -> goto releasing
+			note("delete unknown, still under way; sends it again");
+			leave_under_way(); send(DELETE, 0); tidy() } -> goto releasing
 	:: d_step { true ->
-			note("stops trying, or crashes"); forget_all() } -> goto end_idle
+			note("stops trying, or crashes");
+			forget_all() } -> goto end_idle
 	fi
 }
 
