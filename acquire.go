@@ -52,6 +52,7 @@ type acquisition struct {
 	locked     bool  // the last that was heard: somebody holds it
 	holder     Info  // who, where known
 	collisions int   // creates that met an object, since one could be read
+	deletes    int   // of what is in the way: since the last pause, and of a try in all
 	last       error // the last failed request, nil once a read has succeeded
 }
 
@@ -86,7 +87,7 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 			a.sleep(ctx)
 		}
 		if lease != nil {
-			lease, next = a.settle(ctx, lease)
+			lease, next, err = a.settle(ctx, lease)
 		}
 		if lease != nil || err != nil {
 			return lease, err
@@ -102,6 +103,9 @@ func (a *acquisition) sleep(ctx context.Context) {
 		d = min(d, a.wake)
 	}
 	_ = sleep(ctx, d)
+	if !a.try {
+		a.deletes = 0
+	}
 }
 
 // create sends one create, with a nonce of its own: two attempts with the same
@@ -186,22 +190,31 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 	return nil, stepPauseAndLook, nil
 }
 
-// takeOver deletes exactly the version that was judged.
+// takeOver deletes exactly the version that was judged. On a server where the
+// object is there all the same, or a cached read shows what is gone, it is done
+// again after a pause, and by a try not for ever.
 func (a *acquisition) takeOver(ctx context.Context, obj stored, reason string) (*Lease, step, error) {
+	create, look := stepCreate, stepLook
+	if a.deletes++; a.deletes > 1 {
+		create, look = stepPauseAndCreate, stepPauseAndLook
+	}
+	if a.try && a.deletes > tryAttempts {
+		return nil, 0, &HeldError{Holder: a.holder}
+	}
+	a.wake = 0
 	r := a.remove(ctx, obj.version)
 	switch r.outcome {
 	case done:
 		a.log(ctx, levelWarn, "took over a stale lock", obj.generation,
 			logHolder(a.holder), slog.String("reason", reason))
 		a.locked = false
-		return nil, stepCreate, nil
+		return nil, create, nil
 	case absent:
 		a.locked = false
-		return nil, stepCreate, nil
+		return nil, create, nil
 	case mismatch:
-		return nil, stepLook, nil // refreshed after all, or replaced
+		return nil, look, nil // refreshed after all, or replaced
 	case refused, unknown:
-		a.wake = 0
 		return a.retry(ctx, opDelete, r)
 	}
 	return nil, 0, fmt.Errorf("gcslock: take over %s, stale (%s)%s: %w", a.url, reason, a.holder.describe(), r.err)
@@ -226,22 +239,30 @@ func (a *acquisition) retry(ctx context.Context, op operation, r reply) (*Lease,
 // settle returns the lease if it is fit to be handed out. One whose validity is
 // used up or nearly so, after a slow or lost reply, is refreshed first; if that
 // fails, its version is deleted and the run goes on.
-func (a *acquisition) settle(ctx context.Context, lease *Lease) (*Lease, step) {
+func (a *acquisition) settle(ctx context.Context, lease *Lease) (*Lease, step, error) {
 	fit := func() bool { return lease.remaining(a.clock.now()) >= a.refreshInterval }
 	if fit() {
-		return lease, 0
+		return lease, 0, nil
 	}
 	if lease.remaining(a.clock.now()) > 0 {
 		if outcome, _ := lease.attempt(ctx); outcome == attemptDone && fit() {
-			return lease, 0
+			return lease, 0, nil
 		}
 	}
-	if r := a.remove(ctx, lease.lastVersion()); r.outcome == done {
-		return nil, stepCreate
+	r := a.remove(ctx, lease.lastVersion())
+	switch r.outcome {
+	case done, absent:
+	case permanent:
+		return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
+	default:
+		a.remember(lease.own)
+		a.unresolved = true
+		return a.retry(ctx, opDelete, r)
 	}
-	a.remember(lease.own)
-	a.unresolved = true
-	return nil, stepPauseAndLook
+	if a.deletes++; a.try && a.deletes >= tryAttempts {
+		return nil, 0, fmt.Errorf("gcslock: acquire %s: replies come too late for a ttl of %v", a.url, a.ttl)
+	}
+	return nil, stepCreate, nil
 }
 
 // remember keeps an attempt whose object we may meet again.

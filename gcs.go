@@ -3,6 +3,7 @@ package gcslock
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"net/http"
 	"regexp"
 	"strings"
@@ -25,6 +26,8 @@ type gcsStore struct {
 	payload     []byte
 }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // handle is a fresh one for each call: Retryer on a handle that has one already
 // changes the configuration that they share. The client's retries are off,
 // because they hide whether an earlier attempt was applied, and know no limit
@@ -42,6 +45,9 @@ func (s *gcsStore) create(ctx context.Context, metadata map[string]string) reply
 	}
 	w.CacheControl = "no-store" // or a public object is served from caches for an hour
 	w.Metadata = metadata
+	// A checksum of our own: the client that is left to compare the reply's
+	// panics, in a goroutine of its own, where the reply is null.
+	w.SendCRC32C, w.CRC32C = true, crc32.Checksum(s.payload, castagnoli)
 	if len(s.payload) > 0 {
 		// The error of a failed write is the request's, which Close returns.
 		_, _ = w.Write(s.payload)
@@ -49,7 +55,7 @@ func (s *gcsStore) create(ctx context.Context, metadata map[string]string) reply
 	if err := w.Close(); err != nil {
 		return s.failed(opCreate, err)
 	}
-	return reply{object: storedOf(w.Attrs())}
+	return s.succeeded(opCreate, w.Attrs())
 }
 
 func (s *gcsStore) read(ctx context.Context) reply {
@@ -57,7 +63,7 @@ func (s *gcsStore) read(ctx context.Context) reply {
 	if err != nil {
 		return s.failed(opRead, err)
 	}
-	return reply{object: storedOf(attrs)}
+	return s.succeeded(opRead, attrs)
 }
 
 // update names no generation in the request itself: on a versioned bucket that
@@ -70,7 +76,7 @@ func (s *gcsStore) update(ctx context.Context, v version, metadata map[string]st
 	if err != nil {
 		return s.failed(opUpdate, err)
 	}
-	return reply{object: storedOf(attrs)}
+	return s.succeeded(opUpdate, attrs)
 }
 
 // remove names the generation twice: as a precondition, and in the request,
@@ -85,12 +91,20 @@ func (s *gcsStore) remove(ctx context.Context, v version) reply {
 	return reply{}
 }
 
-func storedOf(attrs *storage.ObjectAttrs) stored {
-	return stored{
+var errNoVersion = errors.New("a success that tells no version of an object: not Cloud Storage's")
+
+// succeeded takes the object from the reply to a success. Without a version it
+// is none of Cloud Storage's, whatever it is of; and a precondition of 0 would
+// be sent as none. The metageneration of an update may be 0, see version.after.
+func (s *gcsStore) succeeded(op operation, attrs *storage.ObjectAttrs) reply {
+	if attrs == nil || attrs.Generation <= 0 || attrs.Metageneration < 0 || attrs.Metageneration == 0 && op != opUpdate {
+		return s.failed(op, errNoVersion)
+	}
+	return reply{object: stored{
 		version:  version{attrs.Generation, attrs.Metageneration},
 		metadata: attrs.Metadata,
-		updated:  attrs.Updated,
-	}
+		updated:  presentable(attrs.Updated),
+	}}
 }
 
 // failed turns the client's error into an outcome, and words it.

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	cloud.google.com/go/auth v0.24.1
 	cloud.google.com/go/storage v1.70.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/fsouza/fake-gcs-server v1.56.1
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/oauth2 v0.37.0

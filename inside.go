@@ -8,7 +8,9 @@ import (
 
 func init() {
 	inside.Replace = func(l *Lock, seams inside.Seams) {
-		l.store = insideStore{seams.Store, l.url}
+		if seams.Store != nil {
+			l.store = insideStore{seams.Store, l.url}
+		}
 		l.clock = insideClock(seams.Now)
 		l.random = seams.Random
 	}
@@ -17,6 +19,7 @@ func init() {
 		defer l.mu.Unlock()
 		return l.err == nil && l.left(readingOf(now)) > 0
 	}
+	inside.Current = (*Lock).current
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

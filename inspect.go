@@ -78,14 +78,12 @@ func (l *Lock) info(obj stored, now reading) Info {
 		Generation: obj.generation, Metageneration: obj.metageneration,
 		Owner: r.owner, Host: obj.metadata[keyHost], Operation: obj.metadata[keyOperation],
 		TTL: r.ttl, Updated: obj.updated, ExpiresAt: r.expires,
-		Metadata: maps.Clone(obj.metadata),
-		Foreign:  r.foreign(),
+		AcquiredAt: parseTimestamp(obj.metadata[keyAcquiredAt]),
+		Metadata:   maps.Clone(obj.metadata),
+		Foreign:    r.foreign(),
 	}
 	if n, err := strconv.Atoi(obj.metadata[keyPID]); err == nil && n > 0 {
 		info.PID = n
-	}
-	if t, err := time.Parse(time.RFC3339Nano, obj.metadata[keyAcquiredAt]); err == nil {
-		info.AcquiredAt = t
 	}
 	info.Stale = l.looksStale(r, obj.updated, now)
 	return info

@@ -74,6 +74,25 @@ func (s *settings) stamp(md map[string]string, refresh string, now reading) {
 
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
+// parseTimestamp is zero where the text can't be read.
+func parseTimestamp(text string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return presentable(t)
+}
+
+// presentable is a time that a stranger's text was read as, in UTC, and zero if
+// that has not a year of four digits: time.Parse takes zones and instants that
+// the time's own MarshalJSON refuses.
+func presentable(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
 // metadataSize is what Cloud Storage counts against metadataLimit.
 func metadataSize(md map[string]string) int {
 	n := 0
@@ -96,12 +115,9 @@ type record struct {
 }
 
 func readRecord(md map[string]string) record {
-	r := record{refresh: md[keyRefresh], expiresText: md[keyExpiresAt]}
+	r := record{refresh: md[keyRefresh], expiresText: md[keyExpiresAt], expires: parseTimestamp(md[keyExpiresAt])}
 	r.owner, r.hasOwner = md[keyOwner]
 	r.nonce, r.hasNonce = md[keyNonce]
-	if t, err := time.Parse(time.RFC3339Nano, r.expiresText); err == nil {
-		r.expires = t
-	}
 	if d, err := time.ParseDuration(md[keyTTL]); err == nil && d > 0 {
 		// Shorter than New allows was not written by us. Waiting longer than
 		// it says is safe.

@@ -12,7 +12,7 @@ import (
 )
 
 // golden is an object resource of testdata as Cloud Storage's JSON has it.
-func golden(t *testing.T, name string) stored {
+func golden(t testing.TB, name string) stored {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	if err != nil {
@@ -129,6 +129,7 @@ func TestReadRecord(t *testing.T) {
 		{"empty owner counts as a key", map[string]string{"owner": ""}, 0, false, false},
 		{"a nonce counts as a key", map[string]string{"nonce": "x"}, 0, false, false},
 		{"unreadable expiry", map[string]string{"owner": "o", "expires-at": "soon"}, 0, false, false},
+		{"expiry in no year of UTC", map[string]string{"owner": "o", "expires-at": "9999-12-31T23:59:59-01:00"}, 0, false, false},
 		{"unreadable ttl", map[string]string{"owner": "o", "expires-at": at, "ttl": "long"}, 0, true, false},
 		{"zero ttl", map[string]string{"owner": "o", "expires-at": at, "ttl": "0s"}, 0, true, false},
 		{"negative ttl", map[string]string{"owner": "o", "expires-at": at, "ttl": "-1m"}, 0, true, false},

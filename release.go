@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -64,7 +65,8 @@ func (l *Lease) release(ctx context.Context) error {
 // deleteObject deletes the object of a lease that was held to the end.
 func (l *Lease) deleteObject(ctx context.Context) error {
 	v := l.lastVersion()
-	asked := false // a delete of ours may have been applied
+	asked := false  // a delete of ours may have been applied
+	edited := false // by somebody else, or by a refresh that landed after all
 	pause := l.lock.retryPause()
 	for {
 		r := l.lock.remove(ctx, v)
@@ -72,12 +74,17 @@ func (l *Lease) deleteObject(ctx context.Context) error {
 			// An edit by hand, or a refresh that landed after all, or a
 			// successor.
 			r = l.lock.read(ctx)
-			if r.outcome == done && r.object.metadata[keyNonce] == l.own.nonce {
-				v = r.object.version
-				continue
-			}
-			if r.outcome == done {
+			switch {
+			case r.outcome != done:
+			case r.object.metadata[keyNonce] != l.own.nonce:
 				r.outcome = absent // ours is
+			default:
+				v = r.object.version
+				if !edited {
+					edited = true
+					continue
+				}
+				r.outcome, r.err = refused, errEdited // at every turn: with pauses
 			}
 		} else if r.outcome == unknown {
 			asked = true
@@ -97,6 +104,8 @@ func (l *Lease) deleteObject(ctx context.Context) error {
 		}
 	}
 }
+
+var errEdited = errors.New("the lock object changes again and again")
 
 // missing is the result of a release that found no object of ours. After a
 // delete whose reply was lost that is what the delete did.

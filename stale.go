@@ -114,8 +114,10 @@ func (w *watch) ttl() time.Duration {
 		return maxTTL
 	}
 	// What its writer gave it by its own clock, as far as that agrees with the
-	// server's, and the allowance.
-	return min(max(w.record.expires.Sub(w.object.updated), 0)+olderAllowance, maxTTL)
+	// server's, and the allowance. Cut off before it is added to: an expires-at in
+	// the year 9999 is further off than a duration reaches.
+	given := min(max(w.record.expires.Sub(w.object.updated), 0), maxTTL)
+	return min(given+olderAllowance, maxTTL)
 }
 
 // serverNow is the server's time, zero where it is not known well enough: a Date
@@ -151,7 +153,7 @@ func (w *watch) judgeTTL(now reading) verdict {
 	if server.After(end) {
 		return verdict{stale: true, reason: fmt.Sprintf("by the server's clock its ttl of %v has been over since %s", ttl, timestamp(end))}
 	}
-	return verdict{wait: min(wait, end.Sub(server)+time.Millisecond)}
+	return verdict{wait: min(wait, justPast(end.Sub(server)))}
 }
 
 // judgeOlder judges an object without a ttl by its expires-at, at the server's
@@ -175,8 +177,12 @@ func (w *watch) judgeOlder(now reading) verdict {
 	if server.After(end) {
 		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, over since %s", timestamp(end))}
 	}
-	return verdict{wait: min(wait, end.Sub(server)+time.Millisecond)}
+	return verdict{wait: min(wait, justPast(end.Sub(server)))}
 }
+
+// justPast is a pause that ends after what is left. More than the longest ttl
+// counts as that, because watching tells by then.
+func justPast(left time.Duration) time.Duration { return min(left, maxTTL) + time.Millisecond }
 
 // looksStale is the hint of [Info]: what one look can tell.
 func (l *Lock) looksStale(r record, updated time.Time, now reading) bool {

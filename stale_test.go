@@ -166,6 +166,7 @@ func TestOlderFormatWithoutDate(t *testing.T) {
 		{"a minute and 10 s", older, 70 * time.Second},
 		{"a writer whose clock is behind", with(older, keyExpiresAt, timestamp(start.Add(-time.Hour))), 10 * time.Second},
 		{"24 h at the most", with(older, keyExpiresAt, timestamp(start.AddDate(9, 0, 0))), 24 * time.Hour},
+		{"24 h even if it is meant for ever", with(older, keyExpiresAt, "9999-12-31T23:59:59Z"), 24 * time.Hour},
 		{"24 h where the server tells no time of update", noTime, 24 * time.Hour},
 	} {
 		w := watch{server: &serverClock{}, ownTTL: time.Minute}

@@ -28,15 +28,22 @@ var checkedWrites atomic.Int64
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// The parallel tests wait, on several servers; they hardly compute.
-	if err := flag.Set("test.parallel", "32"); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	asked := func(flags ...string) bool {
+		return slices.ContainsFunc(os.Args, func(arg string) bool {
+			name, _, _ := strings.Cut(arg, "=")
+			return slices.Contains(flags, name)
+		})
+	}
+	// The parallel tests wait, on several servers; they hardly compute. When
+	// fuzzing it is the number of processes.
+	if !asked("-test.fuzz", "-test.parallel") {
+		if err := flag.Set("test.parallel", "32"); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	}
 	code := m.Run()
-	whole := !slices.ContainsFunc(os.Args, func(arg string) bool {
-		return strings.HasPrefix(arg, "-test.run=") || strings.HasPrefix(arg, "-test.fuzz=")
-	})
+	whole := !asked("-test.run", "-test.fuzz")
 	if n := checkedWrites.Load(); code == 0 && whole && n < 100 {
 		fmt.Printf("only %d updates and deletes of the whole suite were checked for their preconditions\n", n)
 		code = 1

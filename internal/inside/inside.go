@@ -58,7 +58,7 @@ type Reading struct {
 
 // Seams are what a simulated lock runs on.
 type Seams struct {
-	Store Store
+	Store Store // nil: the storage client
 	Now   func() Reading
 	// Random is from 0 to below n.
 	Random func(n time.Duration) time.Duration
@@ -72,6 +72,9 @@ var (
 	// Valid is func(*gcslock.Lease, Reading) bool: what Err would say at the
 	// reading, without its consequences.
 	Valid any
+	// Current is func(*gcslock.Lock) *gcslock.Lease: what the caller-driven form
+	// holds or has lost.
+	Current any
 	// Crash is func(*gcslock.Lease, error): it ends what runs for the lease,
 	// and sends nothing.
 	Crash any

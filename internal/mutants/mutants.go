@@ -86,7 +86,7 @@ var mutants = []mutant{
 	{"a delete that was asked for is always ours", "release.go",
 		"	if asked {", "	if true {"},
 	{"the release deletes whatever it reads", "release.go",
-		"if r.outcome == done && r.object.metadata[keyNonce] == l.own.nonce {", "if r.outcome == done {"},
+		"case r.object.metadata[keyNonce] != l.own.nonce:", "case false:"},
 	{"the release runs on the caller's context", "release.go",
 		"context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)", "context.WithTimeout(ctx, releaseLimit)"},
 	{"the release does not wait for the refresher", "release.go",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"math/rand/v2"
 	"path"
 	"runtime"
@@ -9,26 +8,37 @@ import (
 	"time"
 )
 
-// A dice is a seeded source of chance for one goroutine.
-type dice struct{ rng *rand.Rand }
+// A dice is a seeded source of chance for one goroutine. It is a value and not a
+// rand.Rand because one is thrown for every request, and need not be allocated.
+type dice struct{ pcg rand.PCG }
 
-func newDice(seed, stream uint64) *dice { return &dice{rand.New(rand.NewPCG(seed, stream))} }
+func newDice(seed, stream uint64) *dice {
+	d := new(dice)
+	d.pcg.Seed(seed, stream)
+	return d
+}
+
+// share is from 0 to below 1.
+func (d *dice) share() float64 { return share(d.pcg.Uint64()) }
+
+// share makes a fraction of a random number.
+func share(x uint64) float64 { return float64(x>>11) / (1 << 53) }
 
 // below is from 0 to below limit.
 func (d *dice) below(limit time.Duration) time.Duration {
 	if limit <= 0 {
 		return 0
 	}
-	return time.Duration(d.rng.Int64N(int64(limit)))
+	return time.Duration(d.share() * float64(limit))
 }
 
 func (d *dice) between(low, high time.Duration) time.Duration { return low + d.below(high-low) }
 
 // chance is true with the probability p.
-func (d *dice) chance(p float64) bool { return p > 0 && d.rng.Float64() < p }
+func (d *dice) chance(p float64) bool { return p > 0 && d.share() < p }
 
 // pick is one of 0 to n-1.
-func (d *dice) pick(n int) int { return d.rng.IntN(n) }
+func (d *dice) pick(n int) int { return int(d.share() * float64(n)) }
 
 // A fate is chance for all goroutines of one machine. What it says follows from
 // the seed, the instant and the purpose alone, and not from what was asked
@@ -50,7 +60,7 @@ func (f fate) roll(purpose uint64) float64 {
 	// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return float64((x^x>>31)>>11) / (math.MaxUint64>>11 + 1)
+	return share(x ^ x>>31)
 }
 
 // random is the library's source of chance.

@@ -8,11 +8,13 @@ import (
 
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/linear"
 )
 
 var (
 	replace = inside.Replace.(func(*gcslock.Lock, inside.Seams))
 	valid   = inside.Valid.(func(*gcslock.Lease, inside.Reading) bool)
+	current = inside.Current.(func(*gcslock.Lock) *gcslock.Lease)
 	crash   = inside.Crash.(func(*gcslock.Lease, error))
 )
 
@@ -23,6 +25,11 @@ type tenure struct {
 	ttl     time.Duration
 	broken  bool // a human or an older client removed its object: exclusion is not promised until it notices
 	over    bool // has been seen invalid
+
+	asked    time.Time // since when its holder had waited for it
+	believed time.Time // when it was last seen valid
+	gaveBack time.Time // when the release began
+	cause    error     // why the lease had ended before its release, nil if it had not
 }
 
 // believes tells whether the holder would think that it holds the lock: if it
@@ -44,15 +51,16 @@ func (w *world) checkHolders() {
 			w.checkLoss(t, context.Cause(t.lease.Context()))
 			continue
 		}
+		t.believed = time.Now()
 		if t.over {
-			w.violate("%s holds again what it had lost, token %d", t.process.name(), t.lease.Token())
+			w.violate("%s holds again what it had lost, token %d", t.process.name, t.lease.Token())
 		}
 		if t.broken {
 			continue
 		}
 		if holder != nil {
 			w.violate("two holders: %s with token %d, %s with token %d",
-				holder.process.name(), holder.lease.Token(), t.process.name(), t.lease.Token())
+				holder.process.name, holder.lease.Token(), t.process.name, t.lease.Token())
 		}
 		holder = t
 	}
@@ -68,7 +76,7 @@ func (w *world) checkLoss(t *tenure, err error) {
 			return
 		}
 	}
-	w.violate("%s was told of a loss that is none: %v", t.process.name(), err)
+	w.violate("%s was told of a loss that is none: %v", t.process.name, err)
 }
 
 // took notes that a process has got the lock.
@@ -76,12 +84,13 @@ func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenur
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sections++
-	w.logLocked(p.name(), "holds", lease.Token(), 0)
+	w.logLocked(p.name, "holds", lease.Token(), 0)
 	if w.tokens[lease.Token()] {
 		w.violate("token %d was given out twice", lease.Token())
 	}
 	w.tokens[lease.Token()] = true
-	t := &tenure{process: p, lease: lease, ttl: ttl}
+	t := &tenure{process: p, lease: lease, ttl: ttl, asked: p.client.waiting}
+	t.believed, p.client.waiting = t.asked, time.Time{}
 	t.broken = w.removed[lease.Token()]
 	if t.believes() && !t.broken { // and was not stopped on the way, until the lease was over
 		for _, other := range w.held {
@@ -89,6 +98,7 @@ func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenur
 		}
 	}
 	w.held = append(w.held, t)
+	w.record(t, linear.Acquire, t.asked)
 	w.idle = time.Time{}
 	w.checkHolders()
 	return t
@@ -96,13 +106,13 @@ func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenur
 
 // checkTold: a former holder that runs has had its context cancelled when
 // somebody else gets in. Timers stop with the process, so one that has just
-// gone on may take a tenth of the ttl.
+// gone on may take a tenth of the ttl. In the caller-driven form no timer runs.
 func (w *world) checkTold(t *tenure) {
-	if t.broken || t.process.dead.Load() || t.process.client.machine.awakeFor() <= t.ttl/10+t.ttl/100 {
+	if t.broken || t.process.dead.Load() || t.process.client.form == callerDriven || t.process.client.machine.awakeFor() <= t.ttl/10+t.ttl/100 {
 		return
 	}
 	if t.lease.Context().Err() == nil {
-		w.violate("%s was not told that token %d is lost", t.process.name(), t.lease.Token())
+		w.violate("%s was not told that token %d is lost", t.process.name, t.lease.Token())
 	}
 }
 
@@ -113,10 +123,11 @@ func (w *world) gave(t *tenure, err error) {
 	defer w.mu.Unlock()
 	token := t.lease.Token()
 	w.checkLoss(t, err)
+	w.recordEnd(t, err)
 	if err == nil {
-		w.logLocked(t.process.name(), "released", token, 0)
+		w.logLocked(t.process.name, "released", token, 0)
 	} else {
-		w.logLocked(t.process.name(), err.Error(), token, 0)
+		w.logLocked(t.process.name, err.Error(), token, 0)
 	}
 	for i, other := range w.held {
 		if other == t {
@@ -129,8 +140,37 @@ func (w *world) gave(t *tenure, err error) {
 		w.lost++
 		want = 1
 	}
-	if n := w.losses[token]; n != want && !t.process.dead.Load() {
+	if t.process.dead.Load() {
+		return
+	}
+	switch n := w.losses[token]; {
+	case n != want:
 		w.violate("the loss of token %d was reported %d times, want %d", token, n, want)
+	case want == 0 && t.cause != nil:
+		w.violate("%s lost the lock (%v), and its release said %v", t.process.name, t.cause, err)
+	case want == 0 && err != nil && w.settled(20*time.Second):
+		w.violate("%s could not release: %v", t.process.name, err)
+	}
+}
+
+// checkChange: what a request has changed is its sender's own, or dead. Before is
+// the object before the request.
+func (w *world) checkChange(p *process, before *object) {
+	after := w.cloud.object
+	switch {
+	case before == nil || after != nil && after.Version == before.Version:
+	case after != nil && after.Generation == before.Generation:
+		if before.creator != p {
+			w.violate("%s updated the object of %s", p.name, before.creator.name)
+		}
+	case p.client == w.operator:
+		if before.Generation != p.breaks {
+			w.violate("Break of %d removed %d", p.breaks, before.Generation)
+		}
+		w.noteRemoved(before.Generation)
+	case before.creator != p:
+		w.takeovers++
+		w.checkTakeover(p, before)
 	}
 }
 
@@ -138,18 +178,18 @@ func (w *world) gave(t *tenure, err error) {
 func (w *world) checkTakeover(p *process, o *object) {
 	switch {
 	case o.foreign():
-		w.violate("%s removed a foreign object", p.name())
-	case o.creator == nil:
+		w.violate("%s removed a foreign object", p.name)
+	case o.creator == human:
 		return
 	case o.creator.client == nil: // of the older format
 		expires, err := time.Parse(time.RFC3339Nano, o.Metadata["expires-at"])
 		if err == nil && time.Now().Before(expires) {
-			w.violate("%s removed the live object of an older client", p.name())
+			w.violate("%s removed the live object of an older client", p.name)
 		}
 	}
 	for _, t := range w.held {
 		if t.lease.Token() == o.Generation && t.believes() && !t.broken {
-			w.violate("%s removed the object of %s, which holds the lock", p.name(), t.process.name())
+			w.violate("%s removed the object of %s, which holds the lock", p.name, t.process.name)
 		}
 	}
 }
@@ -157,13 +197,12 @@ func (w *world) checkTakeover(p *process, o *object) {
 // slack is how long a waiter may take to notice that the lock is free or dead:
 // a pause, and requests there and back, some of them refused under the rate
 // limit.
-const slack = 6 * time.Second
+const slack = 9 * time.Second
 
 // checkIdle: in the calm, a lock that is free or whose holder is dead finds a
 // new holder, if somebody waits.
 func (w *world) checkIdle() {
-	// Requests and pauses of the chaos last into the calm.
-	if time.Since(w.began) < w.plan.chaos+20*time.Second || len(w.held) > 0 {
+	if !w.settled(0) || len(w.held) > 0 {
 		w.idle = time.Time{}
 		return
 	}
@@ -193,6 +232,6 @@ func (w *world) checkEnd(ctx context.Context) {
 		w.violate("not at an end after %v", w.plan.chaos+limit)
 	}
 	for _, t := range w.held {
-		w.violate("%s never gave token %d back", t.process.name(), t.lease.Token())
+		w.violate("%s never gave token %d back", t.process.name, t.lease.Token())
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"maps"
 	"time"
 
+	"github.com/gcslock/gcslock/gcstest"
 	"github.com/gcslock/gcslock/internal/inside"
 )
 
 // An object is the lock object as the simulated Cloud Storage has it.
 type object struct {
 	inside.Object
-	creator *process // nil: a human
+	creator *process
 }
 
 // foreign: nobody who knows the protocol wrote it.
@@ -28,6 +29,7 @@ type cloud struct {
 	changed     time.Time
 	rateLimited bool
 	dates       bool
+	real        *realCloud // nil: this is all there is
 }
 
 var (
@@ -47,9 +49,39 @@ func (c *cloud) refuse(outcome inside.Outcome, err error) inside.Reply {
 	return r
 }
 
+// rateLimit is Cloud Storage's, of changes to one object.
+const rateLimit = time.Second
+
 // tooSoon tells whether a change comes within a second of the last.
 func (c *cloud) tooSoon() bool {
-	return c.rateLimited && time.Since(c.changed) < time.Second
+	return c.rateLimited && time.Since(c.changed) < rateLimit
+}
+
+// put, edit and take are what people do with a console, whatever the version.
+
+func (c *cloud) put(by *process, metadata map[string]string) {
+	if c.real != nil {
+		c.real.server.Put(bucketName, objectName, gcstest.Object{Metadata: metadata})
+		c.mirror(by)
+		return
+	}
+	c.create(by, metadata)
+}
+
+func (c *cloud) edit(metadata map[string]string) {
+	if c.real != nil {
+		c.real.server.Edit(bucketName, objectName, metadata)
+		c.mirror(human)
+		return
+	}
+	c.update(inside.Version{}, metadata)
+}
+
+func (c *cloud) take() {
+	if c.real != nil {
+		c.real.server.Delete(bucketName, objectName)
+	}
+	c.object = nil
 }
 
 func (c *cloud) create(by *process, metadata map[string]string) inside.Reply {

@@ -18,6 +18,7 @@ type machine struct {
 
 	mu        sync.Mutex // guards the rest
 	stepped   time.Duration
+	still     time.Time // since when it is frozen
 	frozen    time.Time // until
 	asleep    time.Time // since when it is suspended, zero if it is not
 	suspended time.Duration
@@ -27,10 +28,25 @@ type machine struct {
 func newMachine(w *world, name string, d *dice) *machine {
 	return &machine{
 		world: w, name: name,
-		fate:   fate{seed: d.rng.Uint64(), began: w.began},
-		rate:   1 + 0.09*(d.rng.Float64()-0.5),
+		fate:   fate{seed: d.pcg.Uint64(), began: w.began},
+		rate:   clockRate(d),
 		offset: d.between(-5*time.Minute, 5*time.Minute),
 	}
+}
+
+// maxDrift is how wrong a clock's rate may be, either way. The margin of a tenth
+// of the ttl allows for two of them that err in opposite directions.
+const maxDrift = 0.045
+
+// clockRate is often an extreme, because faults hide between those.
+func clockRate(d *dice) float64 {
+	switch d.pick(5) {
+	case 0:
+		return 1 - maxDrift
+	case 1:
+		return 1 + maxDrift
+	}
+	return 1 + maxDrift*(2*d.share()-1)
 }
 
 // reading is what its clocks say, frozen or not.
@@ -76,19 +92,21 @@ func (m *machine) step(d time.Duration) {
 }
 
 // freeze stops whatever runs on the machine for d; suspended, its monotonic
-// clock as well.
-func (m *machine) freeze(d time.Duration, suspended bool) {
+// clock as well. What else runs at this very instant is not stopped, whether it
+// comes before or after: that has no order. It is false if it is frozen already.
+func (m *machine) freeze(d time.Duration, suspended bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.thaw()
 	now := time.Now()
 	if m.frozen.After(now) {
-		return
+		return false
 	}
-	m.frozen = now.Add(d)
+	m.still, m.frozen = now, now.Add(d)
 	if suspended {
 		m.asleep = now
 	}
+	return true
 }
 
 // thaw books a suspend that is over. Needs mu.
@@ -108,13 +126,22 @@ func (m *machine) gate() {
 	for {
 		m.mu.Lock()
 		m.thaw()
-		left := time.Until(m.frozen)
+		now := time.Now()
+		stopped := m.frozen.After(now) && m.still.Before(now)
 		m.mu.Unlock()
-		if left <= 0 {
+		if !stopped {
 			return
 		}
-		time.Sleep(left + m.fate.at(site()).below(time.Microsecond))
+		m.sleep(site())
 	}
+}
+
+// sleep lasts until the machine goes on.
+func (m *machine) sleep(here uint64) {
+	m.mu.Lock()
+	left := time.Until(m.frozen)
+	m.mu.Unlock()
+	time.Sleep(left + m.fate.at(here).below(time.Microsecond))
 }
 
 // mayPause freezes the machine here and now, by chance.
@@ -122,17 +149,25 @@ func (m *machine) mayPause() {
 	if m.world.plan.pauses == 0 || m.world.calm() {
 		return
 	}
-	here := site()
-	if m.fate.roll(here) >= m.world.plan.pauses {
+	// Most instants are ruled out before their place is looked up, which costs
+	// more than all the rest.
+	const places = 8
+	if m.fate.roll(0) >= places*m.world.plan.pauses {
 		return
 	}
-	d := m.fate.at(here)
+	here := site()
+	if m.fate.roll(here) >= 1./places {
+		return
+	}
+	d := m.fate.at(0)
 	length := d.between(0, 100*time.Millisecond)
 	if d.chance(0.5) {
 		length = d.between(time.Second, 20*time.Second)
 	}
-	m.world.log(m.name, "pause", int64(length), 0)
-	m.freeze(length, d.chance(0.3))
+	if m.freeze(length, d.chance(0.3)) {
+		m.world.log(m.name, "pause", int64(length), 0)
+	}
+	m.sleep(here)
 	m.gate()
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,15 +25,22 @@ func main() {
 	schedules := flag.Uint64("schedules", 10000, "how many schedules to run")
 	seed := flag.Uint64("seed", 1, "the first schedule's seed")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many to run at once")
+	real := flag.Bool("real", false, "through the storage client and gcstest, a twentieth as fast")
 	verbose := flag.Bool("v", false, "print the timeline of the last schedule, too")
 	flag.Parse()
+	run := simulate
+	if *real {
+		run = simulateReal
+	}
+	// A schedule leaves much garbage and little else.
+	debug.SetGCPercent(800)
 
 	// Bubbles of virtual time are to be had from package testing alone.
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "simulate",
 		F: func(t *testing.T) {
 			began := time.Now()
-			done, sum, bad := search(t, *seed, *schedules, *workers, progress(*schedules))
+			done, sum, bad := search(t, run, *seed, *schedules, *workers, progress(*schedules))
 			fmt.Printf("\r%d schedules in %v: %d sections, %d requests, %d takeovers, %d lost leases, %d crashes\n",
 				done, time.Since(began).Round(time.Millisecond), sum.sections, sum.requests, sum.takeovers, sum.lost, sum.crashes)
 			if bad != nil {
@@ -40,7 +48,7 @@ func main() {
 				os.Exit(1)
 			}
 			if *verbose {
-				simulate(t, *seed).print()
+				run(t, *seed, nil).print()
 			}
 		},
 	}}, nil, nil)
@@ -57,15 +65,19 @@ func progress(of uint64) func(uint64) {
 	}
 }
 
+// A schedule runs one from its seed, see simulate.
+type schedule func(t *testing.T, seed uint64, history []event) *world
+
 // search runs schedules until one fails, and returns the failed one with the
 // lowest seed among those that were under way.
-func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)) (done uint64, sum totals, bad *world) {
+func search(t *testing.T, run schedule, seed, schedules uint64, workers int, tick func(uint64)) (done uint64, sum totals, bad *world) {
 	var next, finished atomic.Uint64
 	var mu sync.Mutex // guards sum and bad
 	t.Run("workers", func(t *testing.T) {
 		for range workers {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
+				var history []event
 				for {
 					n := next.Add(1) - 1
 					mu.Lock()
@@ -74,7 +86,8 @@ func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)
 					if stop {
 						return
 					}
-					w := simulate(t, seed+n)
+					w := run(t, seed+n, history)
+					history = w.history
 					tick(finished.Add(1))
 					mu.Lock()
 					sum.add(w.totals)
@@ -93,13 +106,17 @@ func search(t *testing.T, seed, schedules uint64, workers int, tick func(uint64)
 func (w *world) print() {
 	fmt.Printf("seed %d: %+v\n", w.seed, w.plan)
 	for _, c := range w.clients {
-		fmt.Printf("client %s: ttl %v, clocks at %.3f of the true rate, wall clock off by %v, manual %v, reclaim %v, max hold %v\n",
-			c.machine.name, c.ttl, c.machine.rate, c.machine.offset, c.manual, c.reclaim, c.maxHold)
+		fmt.Printf("client %s: %v, ttl %v, clocks at %.3f of the true rate, wall clock off by %v, manual %v, reclaim %v, max hold %v\n",
+			c.machine.name, c.form, c.ttl, c.machine.rate, c.machine.offset, c.manual, c.reclaim, c.maxHold)
 	}
 	for _, e := range w.history {
 		fmt.Println(e)
 	}
 	if w.sorry != "" {
-		fmt.Printf("\n%s\nreplay: go run ./internal/simulate -schedules 1 -seed %d\n", w.sorry, w.seed)
+		real := ""
+		if w.cloud.real != nil {
+			real = " -real"
+		}
+		fmt.Printf("\n%s\nreplay: go run ./internal/simulate%s -schedules 1 -seed %d\n", w.sorry, real, w.seed)
 	}
 }

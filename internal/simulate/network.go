@@ -2,29 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 	"time"
-
-	"github.com/gcslock/gcslock/internal/inside"
-)
-
-// A process is one run of a client, from its start to its end or crash. It is
-// the store that its lock works on: the way to the cloud, with all that can
-// happen there.
-type process struct {
-	client      *client
-	incarnation int
-	ctx         context.Context
-	stop        context.CancelFunc
-	dead        atomic.Bool
-}
-
-var (
-	errCut       = errors.New("connection reset")
-	errServer    = errors.New("HTTP 503: try again")
-	errForbidden = errors.New("HTTP 403: not allowed")
-	errDead      = errors.New("the process has crashed")
 )
 
 // What can happen to a request.
@@ -39,43 +17,46 @@ const (
 	fateSlow
 	fateForbidden
 	fateTwice
+	fateLastWords // answered as late as can be, and nothing gets through from then on
 	fates
 )
 
-func (p *process) Create(ctx context.Context, metadata map[string]string) inside.Reply {
-	return p.send(ctx, "create", func(w *world) inside.Reply { return w.create(p, metadata) })
-}
+// An answer is what the network says for the cloud, which knows nothing of it.
+type answer int
 
-func (p *process) Read(ctx context.Context) inside.Reply {
-	return p.send(ctx, "read", func(w *world) inside.Reply { return w.read(p) })
-}
+const (
+	silence answer = iota
+	refusal
+	failure
+	denial
+)
 
-func (p *process) Update(ctx context.Context, v inside.Version, metadata map[string]string) inside.Reply {
-	return p.send(ctx, "update", func(w *world) inside.Reply { return w.update(p, v, metadata) })
-}
-
-func (p *process) Remove(ctx context.Context, v inside.Version) inside.Reply {
-	return p.send(ctx, "delete", func(w *world) inside.Reply { return w.remove(p, v) })
+// An exchange is one request, in whatever form it and its reply have.
+type exchange[R any] struct {
+	op      string
+	apply   func() R       // at the cloud, under the world's lock
+	say     func(answer) R // a reply in its place
+	outcome func(R) string // for the history
 }
 
 // send carries one request, and pauses around it.
-func (p *process) send(ctx context.Context, op string, apply func(*world) inside.Reply) inside.Reply {
+func send[R any](ctx context.Context, p *process, x exchange[R]) R {
 	m := p.client.machine
 	m.gate()
 	m.mayPause()
 	if p.dead.Load() {
-		return inside.Reply{Outcome: inside.Permanent, Err: errDead}
+		return x.say(denial)
 	}
-	r := p.carry(ctx, op, apply)
+	r := carry(ctx, p, x)
 	m.gate()
 	m.mayPause()
 	return r
 }
 
 // carry is the network's part.
-func (p *process) carry(ctx context.Context, op string, apply func(*world) inside.Reply) inside.Reply {
+func carry[R any](ctx context.Context, p *process, x exchange[R]) R {
 	c := p.client
-	w, d := c.world, c.machine.fate.at(purpose(op))
+	w, d := c.world, c.machine.fate.at(purpose(x.op))
 	there, back := d.between(5*time.Millisecond, 60*time.Millisecond), d.between(5*time.Millisecond, 60*time.Millisecond)
 	fate := fateFine
 	if cut := c.cutOff(); cut {
@@ -85,43 +66,66 @@ func (p *process) carry(ctx context.Context, op string, apply func(*world) insid
 	}
 	switch fate {
 	case fateRequestLost:
-		return p.unanswered(ctx, op)
+		return unanswered(ctx, p, x)
 	case fateLate:
 		// The network delivers it when the client has long given up.
 		late := d.between(time.Second, 20*time.Second)
-		time.AfterFunc(late, func() { w.apply(p, op+", late", apply) })
-		return p.unanswered(ctx, op)
+		time.AfterFunc(late, func() { deliver(p, x, ", late") })
+		return unanswered(ctx, p, x)
+	case fateLastWords:
+		if deadline, ok := ctx.Deadline(); ok {
+			back = d.between(0, time.Until(deadline)-there)
+		}
+		c.cutFor(d.between(5*time.Second, 25*time.Second))
 	case fateSlow:
 		there, back = d.between(0, 8*time.Second), d.between(0, 8*time.Second)
 	}
 	if !rest(ctx, there) {
 		// Sent is sent: it arrives all the same.
-		time.AfterFunc(d.between(time.Microsecond, time.Second), func() { w.apply(p, op+", abandoned", apply) })
-		return p.unanswered(ctx, op)
+		time.AfterFunc(d.between(time.Microsecond, time.Second), func() { deliver(p, x, ", abandoned") })
+		return unanswered(ctx, p, x)
 	}
-	var r inside.Reply
+	r, answered := arrive(p, x, fate)
+	if !answered || !rest(ctx, back) {
+		return unanswered(ctx, p, x)
+	}
+	return r
+}
+
+// arrive is what the cloud makes of the request, and what becomes of its reply.
+func arrive[R any](p *process, x exchange[R], fate int) (r R, answered bool) {
 	switch fate {
 	case fateRefused:
-		r = inside.Reply{Outcome: inside.Refused, Err: errRate}
+		return x.say(refusal), true
 	case fateFailsBefore:
-		r = inside.Reply{Outcome: inside.Unknown, Err: errServer}
+		return x.say(failure), true
 	case fateForbidden:
-		r = inside.Reply{Outcome: inside.Permanent, Err: errForbidden, Denied: true}
+		return x.say(denial), true
 	case fateTwice:
-		w.apply(p, op, apply)
-		r = w.apply(p, op+", again", apply)
-	default:
-		r = w.apply(p, op, apply)
+		deliver(p, x, "")
+		return deliver(p, x, ", again"), true
 	}
-	switch fate {
-	case fateFailsAfter:
-		r = inside.Reply{Outcome: inside.Unknown, Err: errServer}
-	case fateReplyLost:
-		return p.unanswered(ctx, op)
+	r = deliver(p, x, "")
+	if fate == fateFailsAfter {
+		return x.say(failure), true
 	}
-	if !rest(ctx, back) {
-		return p.unanswered(ctx, op)
-	}
+	return r, fate != fateReplyLost
+}
+
+// deliver has the cloud apply the request, with every check that a moment
+// allows before and after it.
+func deliver[R any](p *process, x exchange[R], how string) R {
+	w := p.client.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+	w.checkHolders()
+	w.checkIdle()
+	before := w.cloud.object
+	r := x.apply()
+	w.logRequest(p, x.op+how, x.outcome(r))
+	w.checkChange(p, before)
+	w.checkHolders()
 	return r
 }
 
@@ -129,14 +133,17 @@ func (p *process) carry(ctx context.Context, op string, apply func(*world) insid
 func purpose(op string) uint64 { return uint64(op[0]) << 8 }
 
 // unanswered ends with the connection or with the caller's patience.
-func (p *process) unanswered(ctx context.Context, op string) inside.Reply {
-	if d := p.client.machine.fate.at(purpose(op) + 1); d.chance(0.5) {
+func unanswered[R any](ctx context.Context, p *process, x exchange[R]) R {
+	d := p.client.machine.fate.at(purpose(x.op) + 1)
+	if d.chance(0.5) {
 		rest(ctx, d.below(2*time.Second))
 	} else {
 		<-ctx.Done()
 	}
-	p.client.world.log(p.name(), op+": no answer", 0, 0)
-	return inside.Reply{Outcome: inside.Unknown, Err: errCut}
+	// The end of the validity ends the request and the lease at one instant.
+	time.Sleep(d.below(time.Microsecond))
+	p.client.world.log(p.name, x.op+": no answer", 0, 0)
+	return x.say(silence)
 }
 
 // rest sleeps unless ctx ends first.

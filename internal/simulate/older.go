@@ -21,7 +21,7 @@ const olderTTL = 8 * time.Second
 
 func newOlder(w *world) *older {
 	d := newDice(w.seed, 300)
-	return &older{world: w, dice: d, skew: d.between(-2*time.Second, 2*time.Second), self: new(process)}
+	return &older{world: w, dice: d, skew: d.between(-2*time.Second, 2*time.Second), self: &process{name: "older"}}
 }
 
 func (o *older) now() time.Time { return time.Now().Add(o.skew) }

@@ -39,7 +39,7 @@ func newPlan(seed uint64) plan {
 		if !d.chance(p) {
 			return 0
 		}
-		return most * d.rng.Float64()
+		return most * d.share()
 	}
 	p.faults = trouble(0.7, 0.4)
 	p.pauses = trouble(0.5, 0.03)

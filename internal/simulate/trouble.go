@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"time"
-
-	"github.com/gcslock/gcslock/internal/inside"
 )
 
 // suffer is what happens to one client until the chaos ends: it is cut off from
@@ -34,7 +32,9 @@ func (c *client) cutFor(length time.Duration) {
 		end = last
 	}
 	c.world.logLocked(c.machine.name, "partition", int64(time.Until(end)), 0)
-	c.cut = end
+	if end.After(c.cut) {
+		c.cut = end
+	}
 }
 
 // crash ends the process between two instructions: nothing that it does after
@@ -49,7 +49,7 @@ func (c *client) crash() {
 	}
 	p.dead.Store(true)
 	w.crashes++
-	w.logLocked(p.name(), "crashes", 0, 0)
+	w.logLocked(p.name, "crashes", 0, 0)
 	w.mu.Unlock()
 	p.stop()
 }
@@ -60,6 +60,10 @@ func (w *world) humans(ctx context.Context) {
 	for range w.plan.humans {
 		if !rest(ctx, d.below(w.plan.chaos/time.Duration(w.plan.humans))) {
 			return
+		}
+		if d.chance(0.3) {
+			w.breakLock(ctx)
+			continue
 		}
 		w.mu.Lock()
 		w.deed(d.pick(5))
@@ -80,31 +84,54 @@ func (w *world) deed(kind int) {
 	o := w.cloud.object
 	switch {
 	case kind == 0 && o == nil:
-		w.cloud.create(nil, map[string]string{"note": "keep out"})
+		w.cloud.put(human, map[string]string{"note": "keep out"})
 		w.logLocked("human", "puts a file there", 0, 0)
 	case o == nil:
 	case kind == 1:
-		w.cloud.update(inside.Version{}, map[string]string{"note": "who is this?"})
+		w.cloud.edit(map[string]string{"note": "who is this?"})
 		w.logLocked("human", "edits", o.Generation, o.Metageneration)
 	case kind == 2:
-		w.cloud.update(inside.Version{}, map[string]string{"expires-at": "tomorrow"})
+		w.cloud.edit(map[string]string{"expires-at": "tomorrow"})
 		w.logLocked("human", "edits the expiry", o.Generation, o.Metageneration)
 	case kind == 3:
 		w.removeBy("human")
 	case kind == 4:
 		w.removeBy("human")
-		w.cloud.create(nil, map[string]string{"owner": "human"})
+		w.cloud.put(human, map[string]string{"owner": "human"})
 		w.logLocked("human", "puts a lock there", 0, 0)
+	}
+}
+
+// breakLock breaks what holds the lock, with the library, as the command does.
+func (w *world) breakLock(ctx context.Context) {
+	p := w.operator.start(ctx, 1)
+	l := w.operator.lock(p)
+	info, err := l.Inspect(ctx)
+	if err != nil {
+		w.log("human", err.Error(), 0, 0)
+		return
+	}
+	p.breaks = info.Generation
+	if err := l.Break(ctx, info.Generation); err != nil {
+		w.log("human", err.Error(), 0, 0)
 	}
 }
 
 // removeBy removes the object by its name, whoever holds it. Needs mu.
 func (w *world) removeBy(who string) {
 	o := w.cloud.object
-	w.cloud.object, w.removed[o.Generation] = nil, true
+	w.cloud.take()
 	w.logLocked(who, "removes", o.Generation, o.Metageneration)
+	w.noteRemoved(o.Generation)
+}
+
+// noteRemoved notes that a lock was removed from outside: its holder does not
+// know. Needs mu.
+func (w *world) noteRemoved(generation int64) {
+	w.removed[generation] = true
+	w.recordBreak(generation)
 	for _, t := range w.held {
-		if t.lease.Token() == o.Generation {
+		if t.lease.Token() == generation {
 			t.broken = true
 		}
 	}

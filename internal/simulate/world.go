@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/linear"
 )
 
 // A world is one schedule: a cloud, the clients, and what is observed of them,
@@ -26,7 +26,10 @@ type world struct {
 	removed map[int64]bool // generations that humans and older clients removed
 	losses  map[int64]int  // "lock lost" lines, by token
 	history []event
-	sorry   string // the first violation
+	ops     []linear.Op // what the clients saw of it, see record.go
+	sorry   string      // the first violation
+
+	operator *client // who breaks locks by hand, with the library
 
 	idle     time.Time // since when nobody holds the lock, zero if somebody does
 	idleWith int64     // the generation that is in the way, 0 if none is
@@ -50,11 +53,30 @@ func (t *totals) add(o totals) {
 // section may have to wait for a dead lock first.
 const limit = 30 * time.Minute
 
-// simulate runs the schedule of a seed in a bubble of virtual time.
-func simulate(t *testing.T, seed uint64) *world {
-	w := &world{seed: seed, plan: newPlan(seed), tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int)}
+// simulate runs the schedule of a seed in a bubble of virtual time. It writes the
+// history into the room of an earlier one, if it is given one.
+func simulate(t *testing.T, seed uint64, history []event) *world {
+	w := newWorld(seed, history)
 	synctest.Test(t, func(t *testing.T) { w.run() })
 	return w
+}
+
+// simulateReal runs it through the storage client and gcstest.
+func simulateReal(t *testing.T, seed uint64, history []event) *world {
+	w := newWorld(seed, history)
+	w.plan.older = false // it knows no HTTP
+	synctest.Test(t, func(t *testing.T) {
+		w.cloud.real = newRealCloud(w.plan)
+		w.run()
+	})
+	return w
+}
+
+func newWorld(seed uint64, history []event) *world {
+	return &world{
+		seed: seed, plan: newPlan(seed), history: history[:0],
+		tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int),
+	}
 }
 
 func (w *world) run() {
@@ -62,6 +84,7 @@ func (w *world) run() {
 	w.cloud.rateLimited, w.cloud.dates = w.plan.rateLimited, w.plan.dates
 	ctx, cancel := context.WithTimeout(context.Background(), w.plan.chaos+limit)
 	defer cancel()
+	w.operator = newClient(w, w.plan.clients)
 	var running sync.WaitGroup
 	for i := range w.plan.clients {
 		c := newClient(w, i)
@@ -74,6 +97,8 @@ func (w *world) run() {
 		running.Go(func() { newOlder(w).run(ctx) })
 	}
 	running.Wait()
+	// What crashed processes and the network have under way ends, too.
+	time.Sleep(time.Minute)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.checkEnd(ctx)
@@ -82,45 +107,10 @@ func (w *world) run() {
 // calm tells whether the chaos is over.
 func (w *world) calm() bool { return time.Since(w.began) > w.plan.chaos }
 
-// apply is the cloud's side of a request, with every check that a moment allows
-// before and after it.
-func (w *world) apply(p *process, op string, do func(*world) inside.Reply) inside.Reply {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests++
-	w.checkHolders()
-	w.checkIdle()
-	r := do(w)
-	w.logLocked(p.name(), op+": "+outcomes[r.Outcome], r.Object.Generation, r.Object.Metageneration)
-	w.checkHolders()
-	return r
-}
-
-var outcomes = [...]string{"done", "mismatch", "absent", "refused", "permanent", "unknown"}
-
-func (w *world) create(p *process, metadata map[string]string) inside.Reply {
-	return w.cloud.create(p, metadata)
-}
-
-func (w *world) read(*process) inside.Reply { return w.cloud.read() }
-
-func (w *world) update(p *process, v inside.Version, metadata map[string]string) inside.Reply {
-	before := w.cloud.object
-	r := w.cloud.update(v, metadata)
-	if r.Outcome == inside.Done && before.creator != p {
-		w.violate("%s updated the object of %s", p.name(), before.creator.name())
-	}
-	return r
-}
-
-func (w *world) remove(p *process, v inside.Version) inside.Reply {
-	before := w.cloud.object
-	r := w.cloud.remove(v)
-	if r.Outcome == inside.Done && before.creator != p {
-		w.takeovers++
-		w.checkTakeover(p, before)
-	}
-	return r
+// settled tells whether its requests and pauses are over, for so long: they last
+// into the calm.
+func (w *world) settled(long time.Duration) bool {
+	return time.Since(w.began) > w.plan.chaos+20*time.Second+long
 }
 
 // An event is one line of the history.
@@ -128,6 +118,7 @@ type event struct {
 	at   time.Duration
 	who  string
 	what string
+	then string // of a request, its outcome
 	a, b int64
 }
 
@@ -137,12 +128,23 @@ func (w *world) log(who, what string, a, b int64) {
 	w.logLocked(who, what, a, b)
 }
 
+func (w *world) logRequest(p *process, op, outcome string) {
+	e := event{at: time.Since(w.began), who: p.name, what: op, then: outcome}
+	if o := w.cloud.object; o != nil {
+		e.a, e.b = o.Generation, o.Metageneration
+	}
+	w.history = append(w.history, e)
+}
+
 func (w *world) logLocked(who, what string, a, b int64) {
-	w.history = append(w.history, event{time.Since(w.began), who, what, a, b})
+	w.history = append(w.history, event{at: time.Since(w.began), who: who, what: what, a: a, b: b})
 }
 
 func (e event) String() string {
 	s := fmt.Sprintf("%14s  %-8s %s", e.at, e.who, e.what)
+	if e.then != "" {
+		s += ": " + e.then
+	}
 	switch {
 	case e.what == "pause" || e.what == "partition" || e.what == "wall clock steps":
 		s += " " + time.Duration(e.a).String()
