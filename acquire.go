@@ -68,7 +68,11 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if try {
 		a.pause = l.retryPause()
 	}
-	for next := stepCreate; ; {
+	next := stepCreate
+	if a.standsBy && !try {
+		next = stepLook
+	}
+	for {
 		if ctx.Err() != nil {
 			return nil, a.gaveUp(ctx, ctx.Err())
 		}
@@ -98,7 +102,7 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 // sleep pauses between looks, but not beyond the time at which the object may
 // turn out to be stale. That ctx ended is seen by the loop.
 func (a *acquisition) sleep(ctx context.Context) {
-	d := a.pause.next()
+	d := a.nextPause()
 	if a.wake > 0 {
 		d = min(d, a.wake)
 	}
@@ -106,6 +110,15 @@ func (a *acquisition) sleep(ctx context.Context) {
 	if !a.try {
 		a.deletes = 0
 	}
+}
+
+// nextPause is the pause after what was heard last.
+func (a *acquisition) nextPause() time.Duration {
+	if a.standsBy && a.locked && a.last == nil && !a.try {
+		a.pause.last = 0 // what failed before is over
+		return max(a.standby(a.holder), a.minWait)
+	}
+	return a.pause.next()
 }
 
 // create sends one create, with a nonce of its own: two attempts with the same
