@@ -44,6 +44,7 @@ type acquisition struct {
 	watch   watch
 	pause   backoff
 	wake    time.Duration // look again after this at the latest; 0: no such time
+	timed   sighting      // of a standby: when it last asked for the server's time
 	retries map[operation]int
 
 	ours       []ownAttempt
@@ -200,7 +201,27 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 		return nil, 0, &HeldError{Holder: a.holder}
 	}
 	a.wake = verdict.wait
+	if a.standsBy && a.needsTime(at) {
+		return nil, stepCreate, nil
+	}
 	return nil, stepPauseAndLook, nil
+}
+
+// needsTime tells whether a standby should send a create that is going to fail:
+// successful reads do not tell the server's time, and watching counts from the
+// first look at the holder's last refresh, which may be a long pause late. Once,
+// when half of the ttl has gone by, see checkTimes: a holder that reaches
+// storage refreshes earlier. Until then it wakes the standby up at that time.
+func (a *acquisition) needsTime(at reading) bool {
+	if a.wake <= 0 || a.timed == a.watch.seen || !a.watch.serverNow(at).IsZero() {
+		return false
+	}
+	if left := a.watch.ttl()/2 - at.watchedSince(a.watch.since); left > 0 {
+		a.wake = min(a.wake, left)
+		return false
+	}
+	a.timed = a.watch.seen
+	return true
 }
 
 // takeOver deletes exactly the version that was judged. On a server where the

@@ -136,6 +136,10 @@ func WithWait(shortest, longest time.Duration) Option {
 // be stale. The pauses after a request that failed are those of WithWait. pause
 // is called by the goroutine that waits.
 //
+// A holder that has not been seen to refresh for half of its ttl is taken for
+// dead in so far that one create is sent: its refusal tells the server's time,
+// which a read does not.
+//
 // An uncontended acquisition is a read and a write request then.
 func WithStandby(pause func(holder Info) time.Duration) Option {
 	return optionFunc(func(s *settings) { s.standby, s.standsBy = pause, true })
