@@ -149,16 +149,18 @@ type journal struct {
 	// running is who runs a name: the instances, without those that are dead.
 	running map[string]map[*instance]bool
 	starts  map[string][]start
+	ended   map[string]time.Time // the last run
 }
 
 type start struct {
 	who   *instance
 	at    time.Time
+	pause time.Duration // since the run before, if there was one
 	token int64
 }
 
 func newJournal(t *testing.T) *journal {
-	return &journal{t: t, running: map[string]map[*instance]bool{}, starts: map[string][]start{}}
+	return &journal{t: t, running: map[string]map[*instance]bool{}, starts: map[string][]start{}, ended: map[string]time.Time{}}
 }
 
 // worker is a worker that takes note, and needs a moment to stop.
@@ -185,13 +187,20 @@ func (j *journal) enter(i *instance, name string, token int64) {
 		j.running[name] = map[*instance]bool{}
 	}
 	j.running[name][i] = true
-	j.starts[name] = append(j.starts[name], start{i, time.Now(), token})
+	s := start{who: i, at: time.Now(), token: token}
+	if ended, ok := j.ended[name]; ok {
+		s.pause = s.at.Sub(ended)
+	}
+	j.starts[name] = append(j.starts[name], s)
 }
 
 func (j *journal) leave(i *instance, name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.running[name], i)
+	if j.running[name][i] {
+		delete(j.running[name], i)
+		j.ended[name] = time.Now()
+	}
 }
 
 // kill kills an instance: what it ran runs no more. It returns the names.
@@ -203,6 +212,7 @@ func (j *journal) kill(i *instance) (ran []string) {
 		if who[i] {
 			ran = append(ran, name)
 			delete(who, i)
+			j.ended[name] = time.Now()
 		}
 	}
 	return ran
