@@ -93,9 +93,6 @@ func (m *Manager) register(ctx context.Context, name string, fn func(context.Con
 	if err == nil && m.cfg.Enabled {
 		w.lock, err = m.newLock(w)
 	}
-	if w.lock != nil {
-		w.url = (&gcslock.Info{Bucket: m.bucket.BucketName(), Object: m.prefix + name}).URL()
-	}
 
 	m.mu.Lock()
 	running := m.workers[name]

@@ -21,8 +21,9 @@ type settings struct {
 }
 
 // WithLogger sets where to log; the default is [slog.Default], because errors
-// have no other way out. Each line has the attribute worker. What the lock logs,
-// see gcslock.WithLogger, goes there, too.
+// have no other way out. Each line has the attribute worker; those of this
+// package also owner, the holder id, and lease, the lock object's gs:// name.
+// What the lock logs, see [gcslock.WithLogger], goes there, too.
 func WithLogger(logger *slog.Logger) Option {
 	return optionFunc(func(s *settings) { s.logger = logger })
 }

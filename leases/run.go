@@ -197,7 +197,7 @@ func (w *worker) oversee(work context.Context, lease *gcslock.Lease, returned <-
 			if state == Lost {
 				message, level = "worker ignores its cancelled context and its lease is lost: another instance may run it, too", slog.LevelError
 			}
-			w.log.Log(work, level, message, "error", context.Cause(work), "since", time.Since(began))
+			w.log.Log(work, level, message, "error", context.Cause(work), "generation", Token(work), "since", began)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type worker struct {
 	name string
 	log  *slog.Logger
 	lock *gcslock.Lock // nil where the manager is not enabled
-	url  string        // of the lock object; empty there
+	url  string        // the lock object's gs:// name; empty there
 	done chan struct{} // closed when it has stopped
 
 	mu         sync.Mutex // guards the rest
@@ -47,14 +47,19 @@ type worker struct {
 
 func (m *Manager) newWorker(name string) *worker {
 	now := time.Now()
-	return &worker{
+	w := &worker{
 		m: m, name: name,
-		log:  m.logger.With("worker", name, "holder", m.holder),
+		log:  m.logger.With("worker", name, "owner", m.holder),
 		done: make(chan struct{}),
 
 		state: Following, since: now,
 		quickUntil: now.Add(quickFor),
 	}
+	if m.cfg.Enabled && m.bucket != nil {
+		w.url = (&gcslock.Info{Bucket: m.bucket.BucketName(), Object: m.prefix + name}).URL()
+		w.log = w.log.With("lease", w.url)
+	}
+	return w
 }
 
 // look takes what a look at the held lock showed, and is the pause before the
