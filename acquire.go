@@ -210,8 +210,8 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 // needsTime tells whether a standby should send a create that is going to fail:
 // successful reads do not tell the server's time, and watching counts from the
 // first look at the holder's last refresh, which may be a long pause late. Once,
-// when half of the ttl has gone by, see checkTimes: a holder that reaches
-// storage refreshes earlier. Until then it wakes the standby up at that time.
+// when half of the ttl has gone by: a refresher that reaches storage writes
+// earlier, see checkTimes. Until then it wakes the standby up at that time.
 func (a *acquisition) needsTime(at reading) bool {
 	if a.wake <= 0 || a.timed == a.watch.seen || !a.watch.serverNow(at).IsZero() {
 		return false

@@ -94,6 +94,12 @@ func (m *Manager) register(ctx context.Context, name string, fn func(context.Con
 		w.lock, err = m.newLock(w)
 	}
 
+	if err != nil {
+		err = fmt.Errorf("leases: worker %q will not run: %w", name, err)
+		w.failed(err)
+		w.stopped()
+	}
+
 	m.mu.Lock()
 	running := m.workers[name]
 	twice := running != nil && running.runs()
@@ -102,20 +108,14 @@ func (m *Manager) register(ctx context.Context, name string, fn func(context.Con
 	}
 	m.mu.Unlock()
 
-	switch {
-	case twice:
-		err := fmt.Errorf("leases: worker %q is running in this manager already, and the second Run of it was refused: use another name", name)
+	if twice {
+		err = fmt.Errorf("leases: worker %q is running in this manager already, and the second Run of it was refused: use another name", name)
 		running.failed(err)
-		w.log.ErrorContext(ctx, "worker refused", "error", err)
-		return nil, false
-	case err != nil:
-		err = fmt.Errorf("leases: worker %q will not run: %w", name, err)
-		w.failed(err)
-		w.stopped()
-		w.log.ErrorContext(ctx, "worker refused", "error", err)
-		return nil, false
 	}
-	return w, true
+	if err != nil {
+		w.log.ErrorContext(ctx, "worker refused", "error", err)
+	}
+	return w, err == nil
 }
 
 // newLock is the worker's lock.

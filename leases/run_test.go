@@ -3,6 +3,7 @@ package leases
 import (
 	"context"
 	"errors"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -331,23 +332,40 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
-// TestWonAsContextEnds: the lease is released and the worker not run.
+// TestWonAsContextEnds: the lease is released and the worker not run, whether
+// the reply is lost by that or not.
 func TestWonAsContextEnds(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.start("a", Config{})
-		b := gcstest.NewBarrier()
-		w.server.Inject(gcstest.Fault{Op: gcstest.Create, Do: gcstest.HoldReply(b)})
-		a.Go(a.ctx, "a", func(context.Context) error { t.Error("ran"); return nil })
-		if err := b.Arrived(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-		a.stop()
-		if err := a.Wait(time.Minute); err != nil {
-			t.Error(err)
-		}
-		if _, ok := w.object("a"); ok {
-			t.Error("not released")
-		}
+	t.Run("reply arrives", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			a := w.start("a", Config{})
+			a.replied = func(r *http.Request) {
+				if r.Method == http.MethodPost {
+					a.stop()
+				}
+			}
+			a.Run(a.ctx, "a", func(context.Context) error { t.Error("ran"); return nil })
+			if _, ok := w.object("a"); ok || w.count("a", gcstest.Create) != 1 {
+				t.Error("not released, or never won")
+			}
+			if a.log.lines("lock acquired") != 1 {
+				t.Errorf("the lease was not won:\n%s", a.log)
+			}
+		})
+	})
+	t.Run("reply is cut off", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			a := w.start("a", Config{})
+			b := gcstest.NewBarrier()
+			w.server.Inject(gcstest.Fault{Op: gcstest.Create, Do: gcstest.HoldReply(b)})
+			a.Go(a.ctx, "a", func(context.Context) error { t.Error("ran"); return nil })
+			if err := b.Arrived(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			a.shutDown()
+			if _, ok := w.object("a"); ok {
+				t.Error("not released")
+			}
+		})
 	})
 }
 
@@ -392,6 +410,38 @@ func TestNoPermissionToRelease(t *testing.T) {
 		if n := a.log.lines("level=ERROR", "could not be released", "storage.objects.delete"); n != 1 {
 			t.Errorf("%d lines:\n%s", n, a.log)
 		}
+	})
+}
+
+// TestOutage: a follower that can't look asks ever more rarely, tells in the log
+// and in Status since when it does not know, and is back soon after.
+func TestOutage(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.start("a", Config{}), w.start("b", Config{})
+		a.Go(a.ctx, "a", untilCancelled)
+		time.Sleep(time.Second)
+		b.Go(b.ctx, "a", untilCancelled)
+		time.Sleep(10 * time.Minute)
+		began := time.Now()
+		cut := w.server.Inject(gcstest.Fault{Client: "b", Do: gcstest.DropRequest()})
+		w.server.ResetRequests()
+		time.Sleep(time.Hour)
+		if n := len(w.server.Requests()) - w.count("a", gcstest.Update); n < 180 || n > 900 {
+			t.Errorf("%d requests in an outage of an hour", n)
+		}
+		if s := b.is("a", Following); s.HolderSeen.After(began) || s.HolderSeen.Before(began.Add(-25*time.Second)) {
+			t.Errorf("status %+v, the outage began at %v", s, began)
+		}
+		if n := b.log.lines("level=WARN", "request failed", "worker=a", "gs://jobs/workers/a"); n < 180 {
+			t.Errorf("%d lines about the outage:\n%s", n, b.log)
+		}
+		cut.Remove()
+		time.Sleep(25 * time.Second)
+		if s := b.is("a", Following); time.Since(s.HolderSeen) > 25*time.Second {
+			t.Errorf("status %+v after the outage", s)
+		}
+		a.shutDown()
+		b.shutDown()
 	})
 }
 

@@ -51,6 +51,8 @@ type instance struct {
 	stop   context.CancelFunc
 	log    *logs
 	frozen atomic.Bool
+	// replied, if set, is called when a reply has arrived.
+	replied func(*http.Request)
 }
 
 func (w *world) start(name string, cfg Config, opts ...Option) *instance {
@@ -82,7 +84,11 @@ func (i *instance) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	time.Sleep(latency)
 	r.Header.Set(gcstest.ClientHeader, i.name)
-	return i.w.server.Transport().RoundTrip(r)
+	response, err := i.w.server.Transport().RoundTrip(r)
+	if i.replied != nil {
+		i.replied(r)
+	}
+	return response, err
 }
 
 // kill stops what the instance does to the world: its network is dead for good.
