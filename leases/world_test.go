@@ -51,8 +51,6 @@ type instance struct {
 	stop   context.CancelFunc
 	log    *logs
 	frozen atomic.Bool
-	// replied, if set, is called when a reply has arrived.
-	replied func(*http.Request)
 }
 
 func (w *world) start(name string, cfg Config, opts ...Option) *instance {
@@ -84,11 +82,7 @@ func (i *instance) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	time.Sleep(latency)
 	r.Header.Set(gcstest.ClientHeader, i.name)
-	response, err := i.w.server.Transport().RoundTrip(r)
-	if i.replied != nil {
-		i.replied(r)
-	}
-	return response, err
+	return i.w.server.Transport().RoundTrip(r)
 }
 
 // kill stops what the instance does to the world: its network is dead for good.
@@ -236,11 +230,17 @@ func (j *journal) last(name string) start {
 
 // logs are log lines.
 type logs struct {
+	// then, if set, is called with each line.
+	then func(line string)
+
 	mu   sync.Mutex // guards text
 	text strings.Builder
 }
 
 func (l *logs) Write(p []byte) (int, error) {
+	if l.then != nil {
+		l.then(string(p))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
