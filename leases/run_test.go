@@ -142,6 +142,7 @@ func TestBlackout(t *testing.T) {
 		cut := w.server.Inject(gcstest.Fault{Client: "a", Do: gcstest.DropRequest()})
 		began = time.Now()
 		time.Sleep(2 * time.Minute)
+		a.is("a", Following)
 		if !errors.Is(cause, gcslock.ErrLockAbandoned) {
 			t.Errorf("cause %v, want ErrLockAbandoned", cause)
 		}
