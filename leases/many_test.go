@@ -26,7 +26,7 @@ func TestManyManagers(t *testing.T) {
 			alive = append(alive, i)
 		}
 		time.Sleep(10 * time.Second)
-		for round := range 6 {
+		for round := range 4 {
 			// Whoever leads most: the start gives one instance several names.
 			leads := map[*instance]int{}
 			for _, name := range names(10) {
@@ -43,7 +43,7 @@ func TestManyManagers(t *testing.T) {
 				}
 			}
 			// At any moment between two renewals.
-			time.Sleep(time.Minute + time.Duration(round)*interval/6)
+			time.Sleep(time.Minute + time.Duration(round)*interval/4)
 			i := alive[victim]
 			alive = append(alive[:victim], alive[victim+1:]...)
 			dead = append(dead, i)
