@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// TestWatchInterval: what counts as what.
+func TestWatchInterval(t *testing.T) {
+	for set, want := range map[time.Duration]time.Duration{
+		-1: 0, 0: 0, 1: 100 * time.Millisecond, time.Second: time.Second, time.Hour: time.Hour,
+	} {
+		if m := NewManager(nil, "", Config{}, quiet, WithWatchInterval(set)); m.watch != want {
+			t.Errorf("%v counts as %v, want %v", set, m.watch, want)
+		}
+	}
+}
+
 // TestJitter: never sooner than asked for, a tenth later at the most, and not
 // always the same.
 func TestJitter(t *testing.T) {

@@ -32,10 +32,14 @@ func WithLogger(logger *slog.Logger) Option {
 // at random: a worker that is released starts elsewhere within that time, at
 // the price of a read request each. The default is every second in the first
 // two minutes of a Run and after each change of the leader, and once in a
-// RenewInterval else. More than a RenewInterval counts as that, and less than
-// 100 ms as 100 ms.
+// RenewInterval else; 0 is that, too. More than a RenewInterval counts as one, and
+// less than 100 ms as 100 ms.
 func WithWatchInterval(d time.Duration) Option {
-	return optionFunc(func(s *settings) { s.watch = max(d, shortestPause) })
+	return optionFunc(func(s *settings) {
+		if s.watch = 0; d > 0 {
+			s.watch = max(d, shortestPause)
+		}
+	})
 }
 
 func newSettings(opts []Option) (settings, error) {

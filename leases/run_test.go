@@ -127,7 +127,6 @@ func TestBlackout(t *testing.T) {
 		a, b := w.start("a", Config{}), w.start("b", Config{})
 		j := newJournal(t)
 		var cause error
-		began := time.Now()
 		var lost time.Time
 		a.Go(a.ctx, "a", func(ctx context.Context) error {
 			j.enter(a, "a", Token(ctx))
@@ -140,7 +139,7 @@ func TestBlackout(t *testing.T) {
 		b.Go(b.ctx, "a", j.worker(b, "a", 0))
 		time.Sleep(time.Minute)
 		cut := w.server.Inject(gcstest.Fault{Client: "a", Do: gcstest.DropRequest()})
-		began = time.Now()
+		began := time.Now()
 		time.Sleep(2 * time.Minute)
 		a.is("a", Following)
 		if !errors.Is(cause, gcslock.ErrLockAbandoned) {
