@@ -70,6 +70,14 @@
  * mistake: EXCLUSION_ALONE asserts less, so that a trace goes on to the second
  * valid holder. */
 
+/* One step, whole. spin keeps account of what is reached in it only if it is
+ * atomic, which takes longer and has the same states. */
+#ifdef TRACKED
+#define step atomic
+#else
+#define step d_step
+#endif
+
 /* Requests, and what the server answers. */
 mtype = { CREATE, UPDATE, DELETE, DONE, MISMATCH, ABSENT };
 
@@ -215,10 +223,12 @@ inline apply(n)
 #ifndef EXCLUSION_ALONE
 		assert(!valid(obj.by) || obj.by == req[n].from);
 #endif
+#ifdef NO_GENERATION
 		if
 		:: obj.g != req[n].g -> obj.by = req[n].from; obj.nonce = HANDED
 		:: else
 		fi;
+#endif
 		obj.m++; obj.refresh = req[n].attempt;
 		watch_ends(OBJ); watch_begins(OBJ);
 		req[n].g = obj.g; req[n].m = obj.m; req[n].answer = DONE
@@ -445,82 +455,82 @@ active [CLIENTS] proctype client()
 {
 end_idle:
 	if
-	:: d_step { true ->
+	:: step { true ->
 			note("wants the lock, sends a create");
 			send_create() }
 	fi;
 
 creating:
 	if
-	:: d_step { req[me].answer == DONE && (mark_of(me, req[me].attempt) & FIT) ->
+	:: step { req[me].answer == DONE && (mark_of(me, req[me].attempt) & FIT) ->
 			note("create done, holds the lock");
 			take_version_from_reply();
 			new_lease(req[me].attempt); hand_over() } -> goto holding
-	:: d_step { req[me].answer == DONE && mark_of(me, req[me].attempt) >= YOUNG ->
+	:: step { req[me].answer == DONE && mark_of(me, req[me].attempt) >= YOUNG ->
 			note("create done, late: sends a refresh");
 			take_version_from_reply();
 			new_lease(req[me].attempt);
 			send_attempt(UPDATE, YOUNG) } -> goto settling
-	:: d_step { req[me].answer == DONE ->
+	:: step { req[me].answer == DONE ->
 			note("create done, too late: deletes its object");
 			take_version_from_reply();
 			new_lease(req[me].attempt); discard() } -> goto discarding
 #ifdef MISMATCH_IS_MINE
-	:: d_step { req[me].answer == MISMATCH && obj.g && (mark_of(me, req[me].attempt) & FIT) ->
+	:: step { req[me].answer == MISMATCH && obj.g && (mark_of(me, req[me].attempt) & FIT) ->
 			note("create mismatched, holds the lock");
 			take_version_from_read();
 			new_lease(req[me].attempt); hand_over() } -> goto holding
 #endif
-	:: d_step { req[me].answer == MISMATCH ->
+	:: step { req[me].answer == MISMATCH ->
 			note("create mismatched");
 			no_request(); tidy() } -> goto looking
-	:: d_step { true ->
+	:: step { true ->
 			note("create unknown, will not be delivered, or its reply is lost");
 			no_request(); tidy() } -> goto looking
-	:: d_step { unapplied && room ->
+	:: step { unapplied && room ->
 			note("create unknown, still under way");
 			leave_under_way(); tidy() } -> goto looking
 	fi;
 
 looking: /* what a read shows at that moment, or the end of a watch */
 	if
-	:: d_step { !obj.g ->
+	:: step { !obj.g ->
 			note("reads: no object, sends a create");
 			send_create() } -> goto creating
-	:: d_step { my_attempt && (mark_of(me, obj.nonce) & FIT) ->
+	:: step { my_attempt && (mark_of(me, obj.nonce) & FIT) ->
 			note("reads: its own object, holds the lock");
 			count_from_discovery(obj.nonce);
 			take_version_from_read();
 			new_lease(obj.nonce); hand_over() } -> goto holding
-	:: d_step { my_attempt && mark_of(me, obj.nonce) >= YOUNG ->
+	:: step { my_attempt && mark_of(me, obj.nonce) >= YOUNG ->
 			note("reads: its own object, late: sends a refresh");
 			take_version_from_read();
 			new_lease(obj.nonce);
 			send_attempt(UPDATE, YOUNG) } -> goto settling
-	:: d_step { my_attempt ->
+	:: step { my_attempt ->
 			note("reads: its own object, too late: deletes it");
 			take_version_from_read();
 			new_lease(obj.nonce); discard() } -> goto discarding
 #ifdef WATCH_FROM_BEFORE_READ
-	:: d_step { true ->
+	:: step { true ->
 			note("sends a read");
 			watch_ends(me); watch_begins(me); no_version() } -> goto reading
 #endif
-	:: d_step { obj.g && !my_attempt && !(c[me].g == obj.g && c[me].m == obj.m) ->
+	:: step { obj.g && !my_attempt && !(c[me].g == obj.g && c[me].m == obj.m) ->
 			note("reads: an object, watches it");
 			watch_ends(me); watch_begins(me);
 			take_version_from_read() } -> goto looking
-	:: d_step { obj.g && !my_attempt ->
+	:: step { obj.g && !my_attempt ->
 			note("reads: an object, counts from its update by the server");
 			watch_by_server(me);
 			take_version_from_read() } -> goto looking
-	:: d_step { c[me].g ->
+	:: step { c[me].g ->
 			note("the time to live of what it watches is over: deletes it"); 
 #ifndef NO_WATCH
 			watch_lasted(me);
 #endif
 			send(DELETE, 0) } -> goto taking
-	:: d_step { true ->
+	:: step { true ->
 			note("gives up waiting, or crashes");
 			forget_all() } -> goto end_idle
 	fi;
@@ -528,124 +538,124 @@ looking: /* what a read shows at that moment, or the end of a watch */
 #ifdef WATCH_FROM_BEFORE_READ
 reading:
 	if
-	:: d_step { obj.g ->
+	:: step { obj.g ->
 			note("reads: an object, has watched it since it sent the read");
 			take_version_from_read() } -> goto looking
-	:: d_step { !obj.g -> watch_ends(me) } -> goto looking
+	:: step { !obj.g -> watch_ends(me) } -> goto looking
 	fi;
 #endif
 
 taking:
 	if
-	:: d_step { req[me].answer == DONE ->
+	:: step { req[me].answer == DONE ->
 			note("delete done, sends a create");
 			send_create() } -> goto creating
-	:: d_step { req[me].answer == ABSENT ->
+	:: step { req[me].answer == ABSENT ->
 			note("delete found nothing, sends a create");
 			send_create() } -> goto creating
-	:: d_step { req[me].answer == MISMATCH ->
+	:: step { req[me].answer == MISMATCH ->
 			note("delete mismatched");
 			no_request() } -> goto looking
-	:: d_step { true ->
+	:: step { true ->
 			note("delete unknown, will not be delivered, or its reply is lost");
 			no_request() } -> goto looking
-	:: d_step { unapplied && room ->
+	:: step { unapplied && room ->
 			note("delete unknown, still under way");
 			leave_under_way(); tidy() } -> goto looking
 	fi;
 
 settling: /* a lease that is refreshed before it is handed out */
 	if
-	:: d_step { req[me].answer == DONE && in_time(me) ->
+	:: step { req[me].answer == DONE && in_time(me) ->
 			note("refresh done, holds the lock");
 			take_version_from_reply();
 			refreshed(req[me].attempt); hand_over() } -> goto holding
-	:: d_step { req[me].answer == DONE ->
+	:: step { req[me].answer == DONE ->
 			note("refresh done, too late: deletes its object");
 			take_version_from_reply();
 			discard() } -> goto discarding
-	:: d_step { req[me].answer == MISMATCH && my_lease ->
+	:: step { req[me].answer == MISMATCH && my_lease ->
 			note("refresh mismatched, reads: edited, deletes its object");
 			take_version_from_read();
 			discard() } -> goto discarding
-	:: d_step { true ->
+	:: step { true ->
 			note("refresh failed, will not be delivered, or its reply is lost: deletes its object");
 			discard() } -> goto discarding
-	:: d_step { unapplied && room ->
+	:: step { unapplied && room ->
 			note("refresh unknown, still under way: deletes its object");
 			leave_under_way(); discard(); tidy() } -> goto discarding
 	fi;
 
 discarding:
 	if
-	:: d_step { req[me].answer == DONE ->
+	:: step { req[me].answer == DONE ->
 			note("delete done, sends a create");
 			send_create() } -> goto creating
-	:: d_step { true ->
+	:: step { true ->
 			note("delete unknown or mismatched");
 			no_request(); no_version() } -> goto looking
-	:: d_step { unapplied && room ->
+	:: step { unapplied && room ->
 			note("delete unknown, still under way");
 			leave_under_way(); no_version(); tidy() } -> goto looking
 	fi;
 
 holding:
 	if
-	:: d_step { in_time(me) ->
+	:: step { in_time(me) ->
 			note("sends a refresh");
 			send_attempt(UPDATE, YOUNG) } -> goto refreshing
-	:: d_step { held[me] ->
+	:: step { held[me] ->
 			note("releases, or its time is up: sends a delete");
 			held[me] = false; counts_from(me) = OLD; send(DELETE, 0) } -> goto releasing
-	:: d_step { true ->
+	:: step { true ->
 			note("crashes");
 			forget_all() } -> goto end_idle
 	fi;
 
 refreshing:
 	if
-	:: d_step { req[me].answer == DONE ->
+	:: step { req[me].answer == DONE ->
 			note("refresh done");
 			take_version_from_reply(); refreshed(req[me].attempt) } -> goto holding
-	:: d_step { req[me].answer == MISMATCH && my_lease && obj.refresh ->
+	:: step { req[me].answer == MISMATCH && my_lease && obj.refresh ->
 			note("refresh mismatched, reads: an earlier refresh landed");
 			count_from_discovery(obj.refresh);
 			take_version_from_read();
 			refreshed(obj.refresh) } -> goto holding
-	:: d_step { req[me].answer == MISMATCH && my_lease && !obj.refresh ->
+	:: step { req[me].answer == MISMATCH && my_lease && !obj.refresh ->
 			note("refresh mismatched, reads: edited");
 			take_version_from_read(); edit_renews;
 			forget(1); forget(2); no_request() } -> goto holding
-	:: d_step { req[me].answer == MISMATCH && !my_lease ->
+	:: step { req[me].answer == MISMATCH && !my_lease ->
 			note("refresh mismatched, reads: not its own, lost");
 			forget_all() } -> goto end_idle
-	:: d_step { true ->
+	:: step { true ->
 			note("refresh unknown, will not be delivered, or its reply is lost");
 			no_request(); tidy() } -> goto holding
-	:: d_step { unapplied && room ->
+	:: step { unapplied && room ->
 			note("refresh unknown, still under way");
 			leave_under_way(); tidy() } -> goto holding
 	fi;
 
 releasing:
 	if
-	:: d_step { req[me].answer == DONE || req[me].answer == ABSENT ->
+	:: step { req[me].answer == DONE || req[me].answer == ABSENT ->
 			note("delete done");
 			forget_all() } -> goto end_idle
-	:: d_step { req[me].answer == MISMATCH && my_lease ->
+	:: step { req[me].answer == MISMATCH && my_lease ->
 			note("delete mismatched, reads: its own object, deletes that");
 			no_request();
 			take_version_from_read(); send(DELETE, 0) } -> goto releasing
-	:: d_step { req[me].answer == MISMATCH && !my_lease ->
+	:: step { req[me].answer == MISMATCH && !my_lease ->
 			note("delete mismatched, reads: not its own");
 			forget_all() } -> goto end_idle
-	:: d_step { true ->
+	:: step { true ->
 			note("delete unknown, will not be delivered, or its reply is lost; sends it again");
 			no_request(); send(DELETE, 0) } -> goto releasing
-	:: d_step { unapplied && room ->
+	:: step { unapplied && room ->
 			note("delete unknown, still under way; sends it again");
 			leave_under_way(); send(DELETE, 0); tidy() } -> goto releasing
-	:: d_step { true ->
+	:: step { true ->
 			note("stops trying, or crashes");
 			forget_all() } -> goto end_idle
 	fi
@@ -655,16 +665,16 @@ active proctype server()
 {
 end:
 	do
-	:: d_step { arrives(0) -> apply(0); tidy() }
-	:: d_step { arrives(1) -> apply(1); tidy() }
-	:: d_step { arrives(2) -> apply(2); tidy() }
-	:: d_step { arrives(CLIENTS) -> apply(CLIENTS); clear(CLIENTS); tidy() }
-	:: d_step { req[CLIENTS].op -> clear(CLIENTS); tidy() }
+	:: step { arrives(0) -> apply(0); tidy() }
+	:: step { arrives(1) -> apply(1); tidy() }
+	:: step { arrives(2) -> apply(2); tidy() }
+	:: step { arrives(CLIENTS) -> apply(CLIENTS); clear(CLIENTS); tidy() }
+	:: step { req[CLIENTS].op -> clear(CLIENTS); tidy() }
 #if LATE == 2
-	:: d_step { arrives(CLIENTS + 1) -> apply(CLIENTS + 1); clear(CLIENTS + 1); tidy() }
-	:: d_step { req[CLIENTS + 1].op -> clear(CLIENTS + 1); tidy() }
+	:: step { arrives(CLIENTS + 1) -> apply(CLIENTS + 1); clear(CLIENTS + 1); tidy() }
+	:: step { req[CLIENTS + 1].op -> clear(CLIENTS + 1); tidy() }
 #endif
-	:: d_step { obj.g && obj.m < METAS -> /* somebody edits it by hand */
+	:: step { obj.g && obj.m < METAS -> /* somebody edits it by hand */
 		printf("server    edited by hand\n");
 		obj.m++; watch_ends(OBJ); watch_begins(OBJ); tidy() }
 	od
