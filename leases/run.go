@@ -193,11 +193,11 @@ func (w *worker) oversee(work context.Context, lease *gcslock.Lease, returned <-
 			w.failed(context.Cause(lease.Context()))
 		case <-late.C:
 			late.Reset(w.m.cfg.RenewInterval)
-			message, level := "worker ignores its cancelled context, its lease is kept alive", slog.LevelWarn
+			level := slog.LevelWarn
 			if state == Lost {
-				message, level = "worker ignores its cancelled context and its lease is lost: another instance may run it, too", slog.LevelError
+				level = slog.LevelError
 			}
-			w.log.Log(work, level, message, "error", context.Cause(work), "generation", Token(work), "since", began)
+			w.log.Log(work, level, "worker ignores its cancelled context: "+w.status().describe(), "error", context.Cause(work), "generation", Token(work), "since", began)
 		}
 	}
 }

@@ -67,18 +67,18 @@ func (m *Manager) Status() []Status {
 	return status
 }
 
-// describe is what Wait says of a worker that has not stopped.
+// describe tells people about a worker that has not stopped.
 func (s Status) describe() string {
-	since := s.Since.UTC().Format(time.RFC3339)
-	text := s.Object
-	if text == "" {
-		text = "without a lease"
+	object, consequence := s.Object, "and its lease is kept alive"
+	if object == "" {
+		object, consequence = "without a lease", "and end the process if it never will"
 	}
+	text := fmt.Sprintf("%s, %s since %s", object, s.State, s.Since.UTC().Format(time.RFC3339))
 	switch s.State {
 	case Stopping:
-		return fmt.Sprintf("%s, stopping since %s: its function has not returned, and its lease is kept alive", text, since)
+		return text + ": its function has not returned, " + consequence
 	case Lost:
-		return fmt.Sprintf("%s, lost since %s: its function has not returned, and another instance may run it, too", text, since)
+		return text + ": its function has not returned, and another instance may run it, too"
 	}
-	return fmt.Sprintf("%s, %s since %s", text, s.State, since)
+	return text
 }
