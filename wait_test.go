@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,6 +95,28 @@ func TestStandby(t *testing.T) {
 			took(t, "the takeover", began, time.Minute, time.Minute+3*time.Second)
 			if got, want := w.ops("b"), "get get create get get delete create delete"; got != want {
 				t.Errorf("requests %q, want %q", got, want)
+			}
+		})
+	})
+	t.Run("stale and no Date", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			a, b := w.machine("a"), w.machine("b")
+			b.between = func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+				response, err := next.RoundTrip(r)
+				if err == nil {
+					response.Header.Del("Date")
+				}
+				return response, err
+			}
+			a.crash(a.acquire())
+			time.Sleep(20 * time.Second)
+			var seen []int64
+			began := time.Now()
+			w.release(b.acquire(pauses(&seen, 7*time.Second)))
+			took(t, "the takeover", began, time.Minute, time.Minute+time.Second)
+			// Asked once for the time that nobody tells.
+			if n := strings.Count(w.ops("b"), "create"); n != 2 {
+				t.Errorf("requests %q, want two creates", w.ops("b"))
 			}
 		})
 	})
