@@ -144,6 +144,8 @@ func TestTwoInstances(t *testing.T) {
 		}
 	}
 
+	// The process has to wait for its releases.
+	server.Inject(gcstest.Fault{Op: gcstest.Delete, Do: gcstest.Delay(500 * time.Millisecond)})
 	third := startInstance(t, emulator, args...)
 	third.until(leases.Following, limit)
 	if err := second.cmd.Process.Signal(syscall.SIGTERM); err != nil {
