@@ -185,7 +185,18 @@ func TestWait(t *testing.T) {
 		for _, name := range []string{"c", "b", "a"} {
 			a.Go(a.ctx, name, untilCancelled)
 		}
-		time.AfterFunc(5*time.Second, func() { a.Go(a.ctx, "late", untilCancelled) })
+		early, cancel := context.WithTimeout(a.ctx, 8*time.Second)
+		defer cancel()
+		b := w.start("b", Config{})
+		b.Go(early, "early", untilCancelled)
+		time.AfterFunc(5*time.Second, func() {
+			a.Go(a.ctx, "late", untilCancelled)
+			b.Go(b.ctx, "later", untilCancelled)
+		})
+		if err := b.Wait(9 * time.Second); err == nil || strings.Contains(err.Error(), "early") {
+			t.Errorf("%v, want only the one that came while it waited", err)
+		}
+		b.shutDown()
 		began := time.Now()
 		err := a.Wait(10 * time.Second)
 		if d := time.Since(began); d != 10*time.Second {
