@@ -25,7 +25,7 @@ var mutants = []mutant{
 		".Retryer(storage.WithPolicy(storage.RetryNever))", ""},
 	{"a 412 of a refresh means lost", "refresh.go",
 		"	case mismatch, absent:\n		return l.readBack(ctx)",
-		"	case mismatch, absent:\n		return l.vanished(\"412\")"},
+		"	case mismatch, absent:\n		return attemptLost, l.stillOurs(reply{outcome: absent})"},
 	{"a 412 after an unknown create means mine", "acquire.go",
 		"if own, ok := a.recognise(obj); ok {",
 		"if own, ok := a.recognise(obj); ok || len(a.ours) > 1 {"},
