@@ -1,8 +1,11 @@
 package fenced
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 
@@ -80,6 +83,46 @@ func TestWriteReplyLost(t *testing.T) {
 		})
 	}
 }
+
+// TestSentTwice: a proxy sends a request again, and its second reply is a 412.
+func TestSentTwice(t *testing.T) {
+	for name, lost := range map[string]bool{"the lease goes on": false, "the lease ends before the look": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.put("0")
+				a := w.acquire("a")
+				a.bucket = w.bucket("a", func(next http.RoundTripper) http.RoundTripper {
+					return roundTripper(func(r *http.Request) (*http.Response, error) {
+						if r.Method == http.MethodGet {
+							return next.RoundTrip(r)
+						}
+						body, _ := io.ReadAll(r.Body)
+						var response *http.Response
+						var err error
+						for range 2 {
+							r.Body = io.NopCloser(bytes.NewReader(body))
+							response, err = next.RoundTrip(r)
+						}
+						if lost && r.Method == http.MethodPost {
+							w.lose()
+							_ = a.lease.Verify(w.ctx) // learns of it
+						}
+						return response, err
+					})
+				})
+				w.must(a.open().Write(w.ctx, []byte("a")))
+				if got, want := w.ops("a"), "get update update get create create get"; got != want {
+					t.Errorf("it is %q, want %q", got, want)
+				}
+				w.holds("a")
+			})
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // giveUp has a write of "1" given up while the network keeps it.
 func (w *world) giveUp(o *Object) *gcstest.Injection {

@@ -48,6 +48,11 @@ func (o *Object) do(ctx context.Context, op operation) error {
 		}
 		if o.over == nil && o.lease.Err() != nil {
 			o.over = &failure{kind: ErrFenced, cause: o.lease.Err()}
+			if op.call != 0 && o.doubt && ctx.Err() == nil {
+				// One look more does no harm, and may tell what became of the write.
+				_, _ = o.look(ctx)
+				continue
+			}
 		}
 		if o.over != nil {
 			return o.failed(op, o.over)
@@ -163,10 +168,8 @@ func (o *Object) claim(ctx context.Context) (inside.Outcome, error) {
 	case inside.Done:
 		o.base, o.claimed, o.verified, o.claiming = attrs, true, false, false
 		o.unsure = 0 // it can't be applied any more
-	case inside.Mismatch, inside.Absent:
-		o.doubt = true
-	case inside.Unknown:
-		o.doubt, o.claiming = true, true
+	case inside.Mismatch, inside.Absent, inside.Unknown:
+		o.doubt, o.claiming = true, true // a 412 may be the reply to a request sent twice
 	}
 	return outcome, err
 }
@@ -180,9 +183,7 @@ func (o *Object) make(ctx context.Context) (inside.Outcome, error) {
 	switch outcome {
 	case inside.Done:
 		o.base, o.claimed, o.claiming = attrs, true, false
-	case inside.Mismatch:
-		o.doubt = true
-	case inside.Unknown:
+	case inside.Mismatch, inside.Unknown:
 		o.doubt, o.claiming = true, true
 	}
 	return outcome, err
