@@ -1,0 +1,5 @@
+//go:build !race
+
+package fenced
+
+const streamSize = 1 << 30
