@@ -129,8 +129,8 @@ func (o *Object) learn(now *storage.ObjectAttrs) {
 		return
 	}
 	// What is exactly as our write left it needs no new claim. Anything else
-	// does: nothing is built on a version that somebody else made. An answer to
-	// the verification of the earlier claim says nothing about this one.
+	// does: nothing is built on a version that somebody else made. What was
+	// verified of the earlier claim says nothing about the next one.
 	left := landed != 0 && now.Metageneration == 1
 	claimed := o.claiming && now != nil && now.Metadata[keyFence] == o.fence
 	o.base, o.claimed, o.verified, o.claiming = now, left || claimed, left, false
@@ -166,7 +166,7 @@ func (o *Object) claim(ctx context.Context) (inside.Outcome, error) {
 	attrs, outcome, err := o.patch(ctx, o.base)
 	switch outcome {
 	case inside.Done:
-		o.base, o.claimed, o.verified, o.claiming = attrs, true, false, false
+		o.base, o.claimed, o.claiming = attrs, true, false
 		o.unsure = 0 // it can't be applied any more
 	case inside.Mismatch, inside.Absent, inside.Unknown:
 		o.doubt, o.claiming = true, true // a 412 may be the reply to a request sent twice
