@@ -122,7 +122,7 @@ var mutants = []mutant{
 	{"fenced: a change from outside is adopted", "fenced/steps.go",
 		"	case !o.opened:\n", "	case !o.opened || true:\n"},
 	{"fenced: other content is taken for a write whose reply was lost", "fenced/steps.go",
-		"	if session != o.session || err != nil || n <= o.done {", "	if session = o.session; o.unsure != 0 {\n		return o.unsure\n	}\n	if err != nil || n <= o.done {"},
+		"	if session != o.session || err != nil || n <= o.done {", "	if o.unsure != 0 {\n		return o.unsure\n	}\n	if session != o.session || err != nil || n <= o.done {"},
 	{"fenced: a write that is known counts as one that landed", "fenced/steps.go",
 		"n <= o.done", "n < o.done"},
 	{"fenced: an update goes on from content that has changed", "fenced/access.go",
