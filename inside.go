@@ -24,7 +24,7 @@ func init() {
 		r := (&gcsStore{url: url}).failed(operation(op), err)
 		return inside.Outcome(r.outcome), r.err
 	}
-	inside.URL, inside.Printable = objectURL, printable
+	inside.URL = objectURL
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

@@ -2,4 +2,7 @@
 
 package fenced
 
-const streamSize = 1 << 30
+const (
+	streamSize       = 1 << 30
+	defaultSchedules = 200
+)

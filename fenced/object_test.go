@@ -1,11 +1,17 @@
 package fenced
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/storage"
+	"google.golang.org/api/option"
 
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/gcstest"
@@ -180,5 +186,77 @@ func TestGzipIsRefused(t *testing.T) {
 		w.must(out.Close())
 		_, err := Open(w.ctx, a.lease, a.state())
 		w.is(err, nil, "open", "content encoding is gzip")
+	})
+}
+
+// TestConcurrentUse: the calls of one Object come one after the other, and no update
+// is lost.
+func TestConcurrentUse(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put("")
+		o := w.acquire("a").open()
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() {
+				w.must(o.Update(w.ctx, func(old []byte) ([]byte, error) { return append(old, 'x'), nil }))
+			})
+			calls.Go(func() {
+				if _, err := o.Read(w.ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		w.holds("xxxxxxxx")
+		if n := strings.Count(w.ops("a"), "update"); n != 1 {
+			t.Errorf("%d claims: the calls take each other for outsiders", n)
+		}
+	})
+}
+
+// TestTurnIsLimited: who waits for another call on the same Object waits no longer
+// than its own context.
+func TestTurnIsLimited(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put("0")
+		o := w.acquire("a").open()
+		paused := gcstest.NewBarrier()
+		w.inject("a", gcstest.Create, 1, gcstest.Hold(paused))
+		first := start(func() error { return o.Write(w.ctx, []byte("a")) })
+		w.arrived(paused)
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		_, err := o.Read(ctx)
+		_, streamErr := o.NewReader(ctx)
+		for _, err := range []error{err, streamErr, o.Write(ctx, nil), o.WriteFrom(ctx, nil), o.Update(ctx, nil)} {
+			w.is(err, nil, "deadline exceeded")
+		}
+		paused.Release()
+		w.must(<-first)
+		w.holds("a")
+	})
+}
+
+// TestReadsOfTheXMLAPI: what the storage client uses unless told otherwise, with
+// preconditions in headers and errors without a status.
+func TestReadsOfTheXMLAPI(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put("0")
+		a := w.acquire("a")
+		client, err := storage.NewClient(w.ctx, option.WithoutAuthentication(), option.WithEndpoint("http://gcstest.invalid/storage/v1/"),
+			option.WithHTTPClient(&http.Client{Transport: w.server.Transport()}))
+		w.must(err)
+		defer client.Close()
+		o, err := Open(w.ctx, a.lease, client.Bucket(testBucket).Object(testState))
+		w.must(err)
+		w.server.Edit(testBucket, testState, map[string]string{"note": "moves the version"})
+		w.reads(o, "0")
+		w.server.Delete(testBucket, testState)
+		began := time.Now()
+		_, err = o.Read(w.ctx)
+		w.is(err, []error{ErrConflict}, "was deleted")
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
 	})
 }

@@ -2,6 +2,9 @@
 
 package fenced
 
-// streamSize is less under the race detector, which makes checksums slow. The heap
-// is the same.
-const streamSize = 128 << 20
+// Less under the race detector, which makes all of it slow. The heap of a stream is
+// the same.
+const (
+	streamSize       = 128 << 20
+	defaultSchedules = 50
+)

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	schedules = flag.Uint64("schedules", 200, "how many schedules TestSchedules runs")
+	schedules = flag.Uint64("schedules", defaultSchedules, "how many schedules TestSchedules runs")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first")
 )
 

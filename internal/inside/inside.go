@@ -89,8 +89,6 @@ var (
 	Failed func(op, url string, err error) (Outcome, error)
 	// URL is how people name an object, safe to print.
 	URL func(bucket, object string) string
-	// Printable is a stranger's text, safe to print.
-	Printable func(string) string
 )
 
 // KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has

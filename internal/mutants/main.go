@@ -135,7 +135,7 @@ func tested(binary string, args ...string) (said string, out []byte) {
 	if name := testName.FindSubmatch(out); name != nil {
 		return "`" + string(name[1]) + "`", out
 	}
-	return "tests: they hang", out
+	return "tests: they hang or panic", out
 }
 
 // How much rarer schedules through the client are than others, and those of package

@@ -110,7 +110,7 @@ var mutants = []mutant{
 		"	case !o.verified && !o.claimed:\n		return o.verify(ctx)\n	case !o.claimed:\n		verified := o.verified\n		outcome, err := o.claim(ctx)\n		o.verified = verified\n		return outcome, err"},
 	{"fenced: no claim", "fenced/steps.go",
 		"	case !o.claimed:\n		return o.claim(ctx)",
-		"	case !o.claimed:\n		o.claimed = true\n		return inside.Done, nil"},
+		"	case !o.claimed:\n		o.claimed, o.base.Metadata = true, map[string]string{}\n		return inside.Done, nil"},
 	{"fenced: no metageneration precondition", "fenced/requests.go",
 		"storage.Conditions{GenerationMatch: v.Generation, MetagenerationMatch: v.Metageneration}",
 		"storage.Conditions{GenerationMatch: v.Generation}"},
