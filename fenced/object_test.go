@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,28 @@ func TestAttributesSurvive(t *testing.T) {
 	})
 }
 
+// TestSuccessor: what a write carries over, also where gcstest does not keep it.
+func TestSuccessor(t *testing.T) {
+	o := &Object{fence: "7", session: "s"}
+	was := &storage.ObjectAttrs{
+		Name: "x", ContentType: "a/b", ContentEncoding: "br", ContentLanguage: "cy", ContentDisposition: "inline",
+		CacheControl: "no-store", CustomTime: time.Unix(1, 0), StorageClass: "NEARLINE",
+		KMSKeyName: "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3",
+		Metadata:   map[string]string{"mine": "1", keyFence: "6", keyWrite: "r.4", keyEmpty: "true"},
+		Generation: 9, Size: 3,
+	}
+	want := *was
+	want.Name, want.Generation, want.Size = "", 0, 0
+	want.KMSKeyName = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
+	want.Metadata = map[string]string{"mine": "1", keyFence: "7", keyWrite: "s.5"}
+	if got := o.successor(was, 5); !reflect.DeepEqual(*got, want) {
+		t.Errorf("%+v, want %+v", *got, want)
+	}
+	if len(was.Metadata) != 4 {
+		t.Error("the version's own metadata were changed")
+	}
+}
+
 // TestFencedOff: an earlier holder that does not know that it is one.
 func TestFencedOff(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -127,6 +150,10 @@ func TestReadIsFenced(t *testing.T) {
 		stale := w.acquire("a").open()
 		w.lose()
 		w.acquire("b").open()
+		if r, err := stale.NewReader(w.ctx); err == nil {
+			t.Error("a stream begins")
+			r.Close()
+		}
 		_, err := stale.Read(w.ctx)
 		w.is(err, []error{ErrFenced})
 	})
@@ -224,12 +251,16 @@ func TestTurnIsLimited(t *testing.T) {
 		w.inject("a", gcstest.Create, 1, gcstest.Hold(paused))
 		first := start(func() error { return o.Write(w.ctx, []byte("a")) })
 		w.arrived(paused)
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
 		_, err := o.Read(ctx)
 		_, streamErr := o.NewReader(ctx)
 		for _, err := range []error{err, streamErr, o.Write(ctx, nil), o.WriteFrom(ctx, nil), o.Update(ctx, nil)} {
 			w.is(err, nil, "deadline exceeded")
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it took %v, want 1s", took)
 		}
 		paused.Release()
 		w.must(<-first)

@@ -217,6 +217,28 @@ func TestLandedUnderSuccessor(t *testing.T) {
 	}
 }
 
+// TestExcludedBySuccessor: the claim of the next holder shows that a write whose reply
+// is missing was not applied, and will not be.
+func TestExcludedBySuccessor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put("0")
+		a := w.acquire("a").open()
+		paused := gcstest.NewBarrier()
+		kept := w.inject("a", gcstest.Create, 1, gcstest.Withhold())
+		w.inject("a", gcstest.Get, 1, gcstest.Hold(paused))
+		write := start(func() error { return a.Write(w.ctx, []byte("a")) })
+		w.arrived(paused)
+		w.lose()
+		b := w.acquire("b").open()
+		paused.Release()
+		w.is(<-write, []error{ErrFenced})
+		if got := kept.Deliver(); len(got) != 1 || got[0] != 412 {
+			t.Errorf("delivered late it got %v", got)
+		}
+		w.reads(b, "0")
+	})
+}
+
 // TestClaimedBetweenLookAndClaim: an earlier holder's write lands just before the
 // claim, which is done again on what the write left.
 func TestClaimedBetweenLookAndClaim(t *testing.T) {

@@ -167,7 +167,6 @@ func (o *Object) claim(ctx context.Context) (inside.Outcome, error) {
 	switch outcome {
 	case inside.Done:
 		o.base, o.claimed, o.claiming = attrs, true, false
-		o.unsure = 0 // it can't be applied any more
 	case inside.Mismatch, inside.Absent, inside.Unknown:
 		o.doubt, o.claiming = true, true // a 412 may be the reply to a request sent twice
 	}
