@@ -44,6 +44,7 @@ type acquisition struct {
 	watch   watch
 	pause   backoff
 	wake    time.Duration // look again after this at the latest; 0: no such time
+	timed   sighting      // of a standby: when it last asked for the server's time
 	retries map[operation]int
 
 	ours       []ownAttempt
@@ -68,7 +69,11 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if try {
 		a.pause = l.retryPause()
 	}
-	for next := stepCreate; ; {
+	next := stepCreate
+	if a.standsBy && !try {
+		next = stepLook
+	}
+	for {
 		if ctx.Err() != nil {
 			return nil, a.gaveUp(ctx, ctx.Err())
 		}
@@ -98,7 +103,7 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 // sleep pauses between looks, but not beyond the time at which the object may
 // turn out to be stale. That ctx ended is seen by the loop.
 func (a *acquisition) sleep(ctx context.Context) {
-	d := a.pause.next()
+	d := a.nextPause()
 	if a.wake > 0 {
 		d = min(d, a.wake)
 	}
@@ -106,6 +111,15 @@ func (a *acquisition) sleep(ctx context.Context) {
 	if !a.try {
 		a.deletes = 0
 	}
+}
+
+// nextPause is the pause after what was heard last.
+func (a *acquisition) nextPause() time.Duration {
+	if a.standsBy && a.locked && a.last == nil && !a.try {
+		a.pause.last = 0 // what failed before is over
+		return max(a.standby(a.holder), a.minWait)
+	}
+	return a.pause.next()
 }
 
 // create sends one create, with a nonce of its own: two attempts with the same
@@ -187,7 +201,27 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 		return nil, 0, &HeldError{Holder: a.holder}
 	}
 	a.wake = verdict.wait
+	if a.standsBy && a.needsTime(at) {
+		return nil, stepCreate, nil
+	}
 	return nil, stepPauseAndLook, nil
+}
+
+// needsTime tells whether a standby should send a create that is going to fail:
+// successful reads do not tell the server's time, and watching counts from the
+// first look at the holder's last refresh, which may be a long pause late. Once,
+// when half of the ttl has gone by: a refresher that reaches storage writes
+// earlier, see checkTimes. Until then it wakes the standby up at that time.
+func (a *acquisition) needsTime(at reading) bool {
+	if a.wake <= 0 || a.timed == a.watch.seen || !a.watch.serverNow(at).IsZero() {
+		return false
+	}
+	if left := a.watch.ttl()/2 - at.watchedSince(a.watch.since); left > 0 {
+		a.wake = min(a.wake, left)
+		return false
+	}
+	a.timed = a.watch.seen
+	return true
 }
 
 // takeOver deletes exactly the version that was judged. On a server where the

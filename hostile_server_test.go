@@ -52,12 +52,12 @@ func (h *hostileServer) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, r.Context().Err()
 		}
 	}
-	switch r.Method {
-	case http.MethodPost:
+	switch {
+	case r.Method == http.MethodPost:
 		if _, rest, ok := strings.Cut(string(body), `"nonce":"`); ok {
 			h.nonces = append(h.nonces, rest[:2*nonceBytes])
 		}
-	case http.MethodDelete:
+	case r.Method == http.MethodDelete && r.Response == nil: // else it is where the server wants it
 		h.checkDelete(r)
 	}
 	nonce := ""

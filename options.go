@@ -38,6 +38,8 @@ type settings struct {
 	refreshInterval time.Duration // 0: a third of the ttl
 	minWait         time.Duration
 	maxWait         time.Duration
+	standby         func(holder Info) time.Duration // valid if standsBy
+	standsBy        bool
 	waitLimit       time.Duration // valid if limitWait
 	limitWait       bool
 	maxHold         time.Duration // valid if limitHold
@@ -126,6 +128,23 @@ func WithWait(shortest, longest time.Duration) Option {
 	return optionFunc(func(s *settings) { s.minWait, s.maxWait = shortest, longest })
 }
 
+// WithStandby is for a waiter that may stand by for days: it sends no upload
+// while somebody holds the lock, and chooses its own pauses. Acquire and Do then
+// look before their first create, and after each look at a held lock they pause
+// for as long as pause says of its holder, but not for less than the shortest
+// pause of [WithWait], and not beyond the time at which the lock may turn out to
+// be stale. The pauses after a request that failed are those of WithWait. pause
+// is called by the goroutine that waits.
+//
+// A holder that has not been seen to refresh for half of its ttl is taken for
+// dead in so far that one create is sent: its refusal tells the server's time,
+// which a read does not.
+//
+// An uncontended acquisition is a read and a write request then.
+func WithStandby(pause func(holder Info) time.Duration) Option {
+	return optionFunc(func(s *settings) { s.standby, s.standsBy = pause, true })
+}
+
 // WithMaxWait limits how long Acquire and Do wait, beside their context. The
 // error then is [ErrLocked] and [context.DeadlineExceeded].
 func WithMaxWait(d time.Duration) Option {
@@ -185,6 +204,9 @@ func (s *settings) checkTimes() error {
 	}
 	if s.minWait <= 0 || s.maxWait < s.minWait {
 		bad.addf("pauses of %v to %v between looks are not positive and in this order", s.minWait, s.maxWait)
+	}
+	if s.standsBy && s.standby == nil {
+		bad.addf("function of WithStandby is nil")
 	}
 	if s.limitWait && s.waitLimit <= 0 {
 		bad.addf("longest wait %v is not positive (TryAcquire does not wait)", s.waitLimit)

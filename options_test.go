@@ -44,6 +44,7 @@ func TestNewRefuses(t *testing.T) {
 		{"negative interval", "b", "o", []Option{WithRefreshInterval(-time.Second)}, []string{"-1s", "1m0s"}},
 		{"pauses the wrong way round", "b", "o", []Option{WithWait(2*time.Second, time.Second)}, []string{"2s", "1s"}},
 		{"no pause", "b", "o", []Option{WithWait(0, time.Second)}, []string{"0s", "1s"}},
+		{"no function", "b", "o", []Option{WithStandby(nil)}, []string{"WithStandby is nil"}},
 		{"no wait", "b", "o", []Option{WithMaxWait(0)}, []string{"longest wait", "0s"}},
 		{"no hold", "b", "o", []Option{WithMaxHold(-1)}, []string{"longest hold", "-1ns"}},
 		{"negative failures", "b", "o", []Option{WithMaxRefreshFailures(-1)}, []string{"-1"}},

@@ -67,6 +67,11 @@ func newClient(w *world, i int) *client {
 		// Fewer looks, so that a second of computing has more schedules.
 		c.options = append(c.options, gcslock.WithWait(1500*time.Millisecond, 6*time.Second))
 	}
+	// From dice of its own, so that the schedules without it stay as they were.
+	if s := newDice(w.seed, uint64(i)+1001); s.chance(0.2) {
+		pause := s.between(time.Second, 6*time.Second)
+		c.options = append(c.options, gcslock.WithStandby(func(gcslock.Info) time.Duration { return pause }))
+	}
 	return c
 }
 

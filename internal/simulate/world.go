@@ -85,17 +85,23 @@ func (w *world) run() {
 	ctx, cancel := context.WithTimeout(context.Background(), w.plan.chaos+limit)
 	defer cancel()
 	w.operator = newClient(w, w.plan.clients)
-	var running sync.WaitGroup
+	// The older client may wait for ever for what none but the others would
+	// remove, and troubles without clients are none.
+	worldly, enough := context.WithCancel(ctx)
+	defer enough()
+	var working, running sync.WaitGroup
 	for i := range w.plan.clients {
 		c := newClient(w, i)
 		w.clients = append(w.clients, c)
-		running.Go(func() { c.run(ctx) })
-		running.Go(func() { c.suffer(ctx) })
+		working.Go(func() { c.run(ctx) })
+		running.Go(func() { c.suffer(worldly) })
 	}
-	running.Go(func() { w.humans(ctx) })
+	running.Go(func() { w.humans(worldly) })
 	if w.plan.older {
-		running.Go(func() { newOlder(w).run(ctx) })
+		running.Go(func() { newOlder(w).run(worldly) })
 	}
+	working.Wait()
+	enough()
 	running.Wait()
 	// What crashed processes and the network have under way ends, too.
 	time.Sleep(time.Minute)

@@ -1,0 +1,54 @@
+package leases
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// An Option changes a setting of a manager. The functions named With… make
+// them.
+type Option interface{ apply(*settings) }
+
+type optionFunc func(*settings)
+
+func (f optionFunc) apply(s *settings) { f(s) }
+
+// settings are what the options left. They do not change after NewManager.
+type settings struct {
+	logger *slog.Logger
+	watch  time.Duration // 0: quick looks for a while, then one in a RenewInterval
+}
+
+// WithLogger sets where to log; the default is [slog.Default], because errors
+// have no other way out. Each line has the attribute worker; those of this
+// package also owner, the holder id, and lease, the lock object's gs:// name.
+// What the lock logs, see [gcslock.WithLogger], goes there, too.
+func WithLogger(logger *slog.Logger) Option {
+	return optionFunc(func(s *settings) { s.logger = logger })
+}
+
+// WithWatchInterval has followers look this often, always, up to a tenth later
+// at random: a worker that is released starts elsewhere within that time, at
+// the price of a read request each. The default is every second in the first
+// two minutes of a Run and after each change of the leader, and once in a
+// RenewInterval else; 0 is that, too. More than a RenewInterval counts as one, and
+// less than 100 ms as 100 ms.
+func WithWatchInterval(d time.Duration) Option {
+	return optionFunc(func(s *settings) {
+		if s.watch = 0; d > 0 {
+			s.watch = max(d, shortestPause)
+		}
+	})
+}
+
+func newSettings(opts []Option) (settings, error) {
+	var s settings
+	for _, o := range opts {
+		if o == nil {
+			return s, errors.New("an option is nil")
+		}
+		o.apply(&s)
+	}
+	return s, nil
+}
