@@ -21,7 +21,7 @@
 // debugger or a suspended machine, goes on after the pause with what it was
 // about to do, and does not know yet that its lease is gone. Writes that must
 // not happen then have to be refused where they arrive, by a precondition of
-// their own.
+// their own. Package fenced has Cloud Storage do that for state in an object.
 //
 // [Lock.Break] on a live lock, or anybody else who deletes its object, lets a
 // second holder in before the first one learns of it, with its next refresh.
@@ -55,7 +55,7 @@
 //
 // An uncontended acquisition is one request (an upload, class A in Cloud
 // Storage's price list), a refresh one (a metadata update, class A), a release
-// one (a delete, free). With the default ttl a lease costs 180 to 200 refreshes
+// one (a delete, free); [Lease.Verify] is a read. With the default ttl a lease costs 180 to 200 refreshes
 // for each hour that it is held. A waiter sends a read (class B) every 0.1 to
 // 1 s, see [WithWait], and an upload only when the object is gone.
 //

@@ -20,6 +20,11 @@ func init() {
 		return l.err == nil && l.left(readingOf(now)) > 0
 	}
 	inside.Current = (*Lock).current
+	inside.Failed = func(op, url string, err error) (inside.Outcome, error) {
+		r := (&gcsStore{url: url}).failed(operation(op), err)
+		return inside.Outcome(r.outcome), r.err
+	}
+	inside.URL = objectURL
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

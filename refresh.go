@@ -116,14 +116,11 @@ func (l *Lease) attempt(ctx context.Context) (attemptResult, error) {
 // an attempt whose reply was lost may be the reason for it.
 func (l *Lease) readBack(ctx context.Context) (attemptResult, error) {
 	r := l.lock.read(ctx)
-	switch {
-	case r.outcome == absent:
-		return l.vanished("its object was deleted")
-	case r.outcome != done:
+	if r.outcome != done && r.outcome != absent {
 		return attemptFailed, r.err
-	case r.object.metadata[keyNonce] != l.own.nonce:
-		info := l.lock.info(r.object, l.lock.clock.now())
-		return l.vanished("its object was replaced, it is now held" + info.describe())
+	}
+	if err := l.stillOurs(r); err != nil {
+		return attemptLost, err
 	}
 	id := r.object.metadata[keyRefresh]
 	l.mu.Lock()
@@ -161,12 +158,21 @@ func (l *Lease) refreshed(v version, sent reading) (attemptResult, error) {
 	return attemptDone, nil
 }
 
-// vanished ends the lease whose object the server showed to be ours no more.
-func (l *Lease) vanished(reason string) (attemptResult, error) {
+// stillOurs ends the lease if the reply to a read, which is done or absent, shows
+// that the object is ours no more, and returns the error that it ended with.
+func (l *Lease) stillOurs(r reply) error {
+	reason := "its object was deleted"
+	if r.outcome == done {
+		if r.object.metadata[keyNonce] == l.own.nonce {
+			return nil
+		}
+		info := l.lock.info(r.object, l.lock.clock.now())
+		reason = "its object was replaced, it is now held" + info.describe()
+	}
 	l.mu.Lock()
 	l.gone = true
 	l.mu.Unlock()
-	return attemptLost, l.lose(&lossError{l.lock.url, reason, nil})
+	return l.lose(&lossError{l.lock.url, reason, nil})
 }
 
 // forget drops an attempt that was certainly not applied.

@@ -1,8 +1,9 @@
-// Package inside lets the module's own commands reach below the public names of
-// packages gcslock and gcstest. It gives a lock a store, clocks and a source of
-// chance of the simulator's making, and a server a file for its objects. The types mirror those of store.go and clock.go, which
-// stay unexported, because a wrong clock or store is a broken lock and no
-// option.
+// Package inside lets the module's other packages and its commands reach below
+// the public names of packages gcslock and gcstest. It gives a lock a store, clocks
+// and a source of chance of the simulator's making, a server a file for its
+// objects, and package fenced the outcomes that gcslock makes of the storage
+// client's errors. The types mirror those of store.go and clock.go, which stay
+// unexported, because a wrong clock or store is a broken lock and no option.
 package inside
 
 import (
@@ -78,6 +79,16 @@ var (
 	// Crash is func(*gcslock.Lease, error): it ends what runs for the lease,
 	// and sends nothing.
 	Crash any
+)
+
+// What package gcslock knows of requests, set by it.
+var (
+	// Failed is the outcome that a request's error stands for, and the error in
+	// words for the person who has to mend it. op is create, read, update or
+	// delete, as in store.go; url is for the words.
+	Failed func(op, url string, err error) (Outcome, error)
+	// URL is how people name an object, safe to print.
+	URL func(bucket, object string) string
 )
 
 // KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has

@@ -1,6 +1,7 @@
 // Command mutants breaks the protocol on purpose, in one way after the other,
-// and tells what notices: the simulator, or the root package's tests. One that
-// nothing notices is a missing fault or a missing check, and a failure.
+// and tells what notices: the simulator, or the root package's tests; for package
+// fenced its own schedules and tests. One that nothing notices is a missing fault or
+// a missing check, and a failure.
 //
 //	go run ./internal/mutants
 //
@@ -50,7 +51,7 @@ func main() {
 	}
 }
 
-// A mutant is one replacement in one file of the root package.
+// A mutant is one replacement in one file of the root package or of package fenced.
 type mutant struct{ name, file, old, new string }
 
 // apply is the file's text with the replacement. The old text must be there
@@ -70,7 +71,9 @@ var (
 	finished  = regexp.MustCompile(`(\d+) schedules in`)
 	violation = regexp.MustCompile(`VIOLATED (.*)`)
 	testName  = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
-	digits    = regexp.MustCompile(`\d+[\d.msµ]*`)
+	// failedSeed is what TestSchedules of package fenced says; its seeds begin at 1.
+	failedSeed = regexp.MustCompile(`seed (\d+): (?:after [^:]*: )?(.*?)(?: has this history)?:?\n`)
+	digits     = regexp.MustCompile(`\d+[\d.msµ]*`)
 )
 
 // run tells what caught the mutant.
@@ -85,6 +88,9 @@ func (m mutant) run(schedules int) (by, after string, err error) {
 	}
 	defer remove()
 	dir := filepath.Dir(overlay)
+	if filepath.Dir(m.file) == "fenced" {
+		return runFenced(overlay, schedules/fencedShare)
+	}
 	simulator := filepath.Join(dir, "simulate")
 	if err := compile("build", "-overlay", overlay, "-o", simulator, "./internal/simulate"); err != nil {
 		return "", "", err
@@ -99,19 +105,45 @@ func (m mutant) run(schedules int) (by, after string, err error) {
 	if err := compile("test", "-c", "-overlay", overlay, "-o", filepath.Join(dir, "tests"), "."); err != nil {
 		return "", "", err
 	}
-	out, err := exec.Command("timeout", "-k", "5", "180", filepath.Join(dir, "tests"), "-test.failfast", "-test.timeout", "170s").CombinedOutput()
-	if err == nil {
-		return "", "", nil
+	said, _ := tested(filepath.Join(dir, "tests"))
+	return said, fmt.Sprintf("%d schedules and the tests", schedules), nil
+}
+
+// runFenced is run for package fenced.
+func runFenced(overlay string, schedules int) (by, after string, err error) {
+	tests := filepath.Join(filepath.Dir(overlay), "tests")
+	if err := compile("test", "-c", "-overlay", overlay, "-o", tests, "./fenced"); err != nil {
+		return "", "", err
 	}
-	said := "tests: they hang"
-	if name := testName.FindSubmatch(out); name != nil {
-		said = "`" + string(name[1]) + "`"
+	said, out := tested(tests, "-test.run", "^TestSchedules$", "-schedules", fmt.Sprint(schedules))
+	if seed := failedSeed.FindSubmatch(out); said != "" && seed != nil {
+		return "schedules: " + digits.ReplaceAllString(string(seed[2]), "…"), string(seed[1]) + " schedules", nil
+	}
+	if said == "" {
+		said, _ = tested(tests, "-schedules", "0")
 	}
 	return said, fmt.Sprintf("%d schedules and the tests", schedules), nil
 }
 
-// realShare is how much rarer schedules through the client are than others.
-const realShare = 20
+// tested tells which test failed, nothing if none did.
+func tested(binary string, args ...string) (said string, out []byte) {
+	args = append([]string{"-k", "5", "180", binary, "-test.failfast", "-test.timeout", "170s"}, args...)
+	out, err := exec.Command("timeout", args...).CombinedOutput()
+	if err == nil {
+		return "", out
+	}
+	if name := testName.FindSubmatch(out); name != nil {
+		return "`" + string(name[1]) + "`", out
+	}
+	return "tests: they hang or panic", out
+}
+
+// How much rarer schedules through the client are than others, and those of package
+// fenced.
+const (
+	realShare   = 20
+	fencedShare = 10
+)
 
 // simulated tells what the simulator said of it, and after how many schedules:
 // nothing if it noticed nothing.
@@ -148,7 +180,7 @@ func layOver(file string, text []byte) (overlay string, remove func(), err error
 		return "", nil, err
 	}
 	remove = func() { os.RemoveAll(dir) }
-	broken := filepath.Join(dir, file)
+	broken := filepath.Join(dir, filepath.Base(file))
 	original, err := filepath.Abs(file)
 	if err != nil {
 		return "", remove, err

@@ -1,0 +1,8 @@
+//go:build !race
+
+package fenced
+
+const (
+	streamSize       = 1 << 30
+	defaultSchedules = 200
+)
