@@ -40,8 +40,10 @@ func main() {
 		Name: "simulate",
 		F: func(t *testing.T) {
 			began := time.Now()
-			done, sum, bad := search(t, run, *seed, *schedules, *workers, progress(*schedules))
-			fmt.Printf("\r%d schedules in %v: %d sections, %d requests, %d takeovers, %d lost leases, %d crashes\n",
+			tick, end := progress(*schedules)
+			done, sum, bad := search(t, run, *seed, *schedules, *workers, tick)
+			end()
+			fmt.Printf("%d schedules in %v: %d sections, %d requests, %d takeovers, %d lost leases, %d crashes\n",
 				done, time.Since(began).Round(time.Millisecond), sum.sections, sum.requests, sum.takeovers, sum.lost, sum.crashes)
 			if bad != nil {
 				bad.print()
@@ -54,15 +56,20 @@ func main() {
 	}}, nil, nil)
 }
 
-// progress shows the count, once a second at the most.
-func progress(of uint64) func(uint64) {
+// progress shows the count to whoever watches, once a second at the most, until
+// end.
+func progress(of uint64) (tick func(done uint64), end func()) {
+	if info, err := os.Stderr.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(uint64) {}, func() {}
+	}
 	var last atomic.Int64
-	return func(done uint64) {
+	tick = func(done uint64) {
 		now := time.Now().Unix()
 		if before := last.Load(); before != now && last.CompareAndSwap(before, now) {
-			fmt.Printf("\r%d of %d schedules", done, of)
+			fmt.Fprintf(os.Stderr, "\r%d of %d schedules", done, of)
 		}
 	}
+	return tick, func() { fmt.Fprintln(os.Stderr) }
 }
 
 // A schedule runs one from its seed, see simulate.
