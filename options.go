@@ -129,7 +129,7 @@ func WithWait(shortest, longest time.Duration) Option {
 }
 
 // WithStandby is for a waiter that may stand by for days: it sends no upload
-// while somebody holds the lock, and chooses its own pauses. Acquire and Do then
+// while the holder refreshes, and chooses its own pauses. Acquire and Do then
 // look before their first create, and after each look at a held lock they pause
 // for as long as pause says of its holder, but not for less than the shortest
 // pause of [WithWait], and not beyond the time at which the lock may turn out to

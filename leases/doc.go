@@ -17,7 +17,7 @@
 // can start. Two things are left to the worker. It has to stop when its context
 // ends, within that tenth. And a process that is paused just before a write
 // sends it after the pause: what must not happen then has to be refused where
-// it arrives, by means of [Token].
+// it arrives, by means of package fenced, with [Lease], or of [Token].
 //
 // # Pauses and cost
 //

@@ -45,15 +45,25 @@ func (m *Manager) Go(ctx context.Context, name string, fn func(context.Context) 
 	}
 }
 
-type tokenKey struct{}
+type leaseKey struct{}
 
-// Token is the token of the lease that a worker runs under, from its context:
-// the generation of the lock object, unique to this run of all of the name's.
-// Compare it for equality only. It is 0 where there is no lease, as in a manager
-// that is not enabled.
+// Lease is the lease that a worker runs under, from its context, for package
+// fenced and [gcslock.Lease.Verify]. It is nil where there is none, as in a
+// manager that is not enabled. Don't release it: Run does, when the worker has
+// returned, and takes a lease that ends before for a lost one.
+func Lease(ctx context.Context) *gcslock.Lease {
+	lease, _ := ctx.Value(leaseKey{}).(*gcslock.Lease)
+	return lease
+}
+
+// Token is the token of that lease: the generation of the lock object, unique to
+// this run of all of the name's. Compare it for equality only. It is 0 where
+// there is no lease.
 func Token(ctx context.Context) int64 {
-	token, _ := ctx.Value(tokenKey{}).(int64)
-	return token
+	if lease := Lease(ctx); lease != nil {
+		return lease.Token()
+	}
+	return 0
 }
 
 // A next is what a worker does after a turn.
@@ -97,7 +107,7 @@ func (w *worker) turn(ctx context.Context, fn func(context.Context) error) next 
 			w.release(ctx, lease)
 			return nextStop
 		}
-		base = context.WithValue(lease.Context(), tokenKey{}, lease.Token())
+		base = context.WithValue(lease.Context(), leaseKey{}, lease)
 	}
 	interrupted, err := w.lead(ctx, base, lease, fn)
 	switch {

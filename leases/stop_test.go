@@ -16,7 +16,7 @@ func TestShutDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.start("a", Config{}), w.start("b", Config{})
 		reason := errors.New("SIGTERM")
-		ctx, cancel := context.WithCancelCause(context.WithValue(a.ctx, tokenKey{}, "not ours"))
+		ctx, cancel := context.WithCancelCause(context.WithValue(a.ctx, leaseKey{}, "not ours"))
 		a.Go(ctx, "a", func(ctx context.Context) error {
 			<-ctx.Done()
 			if context.Cause(ctx) != reason {
