@@ -55,9 +55,10 @@
 //
 // An uncontended acquisition is one request (an upload, class A in Cloud
 // Storage's price list), a refresh one (a metadata update, class A), a release
-// one (a delete, free); [Lease.Verify] is a read. With the default ttl a lease costs 180 to 200 refreshes
-// for each hour that it is held. A waiter sends a read (class B) every 0.1 to
-// 1 s, see [WithWait], and an upload only when the object is gone.
+// one (a delete, free); [Lease.Verify] is a read. With the default ttl a lease
+// costs 180 to 200 refreshes for each hour that it is held. A waiter sends a read
+// (class B) every 0.1 to 1 s, see [WithWait], and an upload only when the object
+// is gone.
 //
 // # Permissions
 //

@@ -128,8 +128,8 @@ func (l *Lock) request(ctx context.Context, limit time.Duration, send func(conte
 // If the lock is won just as ctx ends, the lease is returned.
 //
 // An uncontended Acquire is one write request, see [WithStandby] for one that
-// looks first. While somebody else holds the
-// lock, each look is one read request, see [WithWait].
+// looks first. While somebody else holds the lock, each look is one read request,
+// see [WithWait].
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if l.invalid != nil {
 		return nil, l.invalid

@@ -25,7 +25,7 @@ func main() {
 	schedules := flag.Uint64("schedules", 10000, "how many schedules to run")
 	seed := flag.Uint64("seed", 1, "the first schedule's seed")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many to run at once")
-	real := flag.Bool("real", false, "through the storage client and gcstest, a twentieth as fast")
+	real := flag.Bool("real", false, "through the storage client and gcstest, a fiftieth as fast")
 	verbose := flag.Bool("v", false, "print the timeline of the last schedule, too")
 	flag.Parse()
 	run := simulate

@@ -16,7 +16,7 @@ import (
 )
 
 // A realCloud is gcstest, which the locks reach through the storage client and
-// the same network: some schedules are run so, a hundred times as dear, because
+// the same network: some schedules are run so, fifty times as dear, because
 // what turns replies into outcomes can be wrong, too.
 type realCloud struct {
 	server   *gcstest.Server
