@@ -77,7 +77,6 @@ type settings struct {
 	create      bool
 	initial     []byte
 	contentType string
-	random      func(n int64) int64
 }
 
 // WithInitial has [Open] create the object with this content where it does not
@@ -120,7 +119,7 @@ func Open(ctx context.Context, lease *gcslock.Lease, obj *storage.ObjectHandle, 
 		turn:    make(chan struct{}, 1),
 		belief:  belief{doubt: true},
 	}
-	o.settings = settings{contentType: "application/octet-stream", random: chance}
+	o.settings = settings{contentType: "application/octet-stream"}
 	for _, opt := range opts {
 		opt.apply(&o.settings)
 	}

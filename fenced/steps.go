@@ -40,7 +40,7 @@ func (o *Object) give() { <-o.turn }
 // be. The caller has the turn.
 func (o *Object) do(ctx context.Context, op operation) error {
 	var last error
-	pause := backoff{random: o.random}
+	pause := backoff{}
 	contradicted := false
 	for {
 		if op.call != 0 && o.done == op.call {
@@ -236,17 +236,12 @@ func describe(now *storage.ObjectAttrs) string {
 
 // A backoff gives pauses up to the second that Cloud Storage asks for between two
 // changes of one object, with jitter.
-type backoff struct {
-	random func(int64) int64
-	last   time.Duration
-}
+type backoff struct{ last time.Duration }
 
 func (b *backoff) next() time.Duration {
 	b.last = min(max(2*b.last, 100*time.Millisecond), time.Second)
-	return b.last/2 + time.Duration(b.random(int64(b.last)))/2
+	return b.last/2 + time.Duration(rand.Int64N(int64(b.last)))/2
 }
-
-func chance(n int64) int64 { return rand.Int64N(n) }
 
 // rest pauses, but not past the end of ctx or of the lease.
 func (o *Object) rest(ctx context.Context, d time.Duration) {

@@ -13,6 +13,8 @@ import (
 func TestFencedWorker(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.start("a", Config{}), w.start("b", Config{})
+		defer a.shutDown()
+		defer b.shutDown()
 		// leads has the worker of an instance write the state, and keep at it.
 		leads := func(i *instance) *fenced.Object {
 			wrote := make(chan *fenced.Object, 1)
@@ -41,7 +43,5 @@ func TestFencedWorker(t *testing.T) {
 		if o, _ := w.server.Object(testBucket, "state"); string(o.Content) != "by b" {
 			t.Errorf("the state is %q", o.Content)
 		}
-		a.shutDown()
-		b.shutDown()
 	})
 }
