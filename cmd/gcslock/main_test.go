@@ -94,10 +94,30 @@ type process struct {
 	stdout, stderr *lines
 }
 
-// start starts gcslock.
+// start starts gcslock, with nothing to read on stdin.
 func (s *site) start(args ...string) *process {
 	s.Helper()
+	return s.startReading(nil, args...)
+}
+
+// startHeld starts gcslock with a stdin from which nothing comes: a command that
+// reads it goes on when release is called, and not before.
+func (s *site) startHeld(args ...string) (p *process, release func()) {
+	s.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	p = s.startReading(r, args...)
+	r.Close() // the process has its own
+	s.Cleanup(func() { w.Close() })
+	return p, func() { w.Close() }
+}
+
+func (s *site) startReading(stdin io.Reader, args ...string) *process {
+	s.Helper()
 	p := &process{site: s, cmd: s.command(args...)}
+	p.cmd.Stdin = stdin
 	// Pipes of our own: a grandchild may keep them open after Wait.
 	p.stdout, p.stderr = s.pipe(&p.cmd.Stdout), s.pipe(&p.cmd.Stderr)
 	if err := p.cmd.Start(); err != nil {

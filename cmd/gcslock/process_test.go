@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -35,23 +34,14 @@ func TestSignalsArePassedOn(t *testing.T) {
 // TestReleaseFollowsTheEnd: while the command still stops, the lock is held.
 func TestReleaseFollowsTheEnd(t *testing.T) {
 	s := newSite(t)
-	stopping, stop, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{site: s, cmd: s.command("run", target, "--", "sh", "-c", `trap "echo told; read line; exit 0" TERM; echo ready; while :; do sleep 0.02; done`)}
-	p.cmd.Stdin = stopping
-	p.stdout, p.stderr = s.pipe(&p.cmd.Stdout), s.pipe(&p.cmd.Stderr)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p, stop := s.startHeld("run", target, "--", "sh", "-c", `trap "echo told; read line; exit 0" TERM; echo ready; while :; do sleep 0.02; done`)
 	p.stdout.until("ready")
 	p.signal(syscall.SIGTERM)
 	p.stdout.until("told")
 	if _, ok := s.object(); !ok {
 		t.Error("released under a command that still runs")
 	}
-	stop.Close()
+	stop()
 	p.wait()
 	if _, ok := s.object(); ok {
 		t.Error("not released after the command's end")

@@ -137,11 +137,12 @@ func TestPayload(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"ID":"x"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := s.start("run", "--payload", file, target, "--", "sh", "-c", "echo ready; read line")
+	p, release := s.startHeld("run", "--payload", file, target, "--", "sh", "-c", "echo ready; read line")
 	p.stdout.until("ready")
 	if obj, _ := s.object(); string(obj.Content) != `{"ID":"x"}` || obj.ContentType != "application/json" {
 		t.Errorf("content %q of type %q", obj.Content, obj.ContentType)
 	}
+	release()
 	p.wait()
 }
 
