@@ -25,6 +25,7 @@ func init() {
 		return inside.Outcome(r.outcome), r.err
 	}
 	inside.URL = objectURL
+	inside.Printable = printable
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

@@ -3,6 +3,7 @@ package gcslock
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -44,6 +45,13 @@ func TestInspect(t *testing.T) {
 		}
 		if !info.AcquiredAt.Equal(acquired) || !info.Updated.Equal(refreshed) || !info.ExpiresAt.Equal(refreshed.Add(time.Minute)) {
 			t.Errorf("acquired %v, updated %v, expires %v", info.AcquiredAt, info.Updated, info.ExpiresAt)
+		}
+		attrs, err := w.machine("c").bucket(testBucket).Object(testObject).Attrs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listed := InfoFrom(attrs); !reflect.DeepEqual(listed, info) {
+			t.Errorf("from the attributes %+v, want %+v", listed, info)
 		}
 		w.release(lease)
 	})

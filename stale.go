@@ -140,15 +140,9 @@ func (w *watch) judgeTTL(now reading) verdict {
 		return verdict{stale: true, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged.Round(time.Millisecond), ttl)}
 	}
 	wait := ttl - unchanged
-	server := w.serverNow(now)
-	if server.IsZero() || w.object.updated.IsZero() {
+	server, end := w.serverNow(now), w.end()
+	if server.IsZero() || end.IsZero() {
 		return verdict{wait: wait}
-	}
-	end := w.object.updated.Add(ttl + serverSlack)
-	// The holder's clock has a say only in its favour. A zero time, of an
-	// expiry that can't be read, is past.
-	if w.record.expires.After(end) {
-		end = w.record.expires
 	}
 	if server.After(end) {
 		return verdict{stale: true, reason: fmt.Sprintf("by the server's clock its ttl of %v has been over since %s", ttl, timestamp(end))}
@@ -166,13 +160,9 @@ func (w *watch) judgeOlder(now reading) verdict {
 		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, unchanged for %v", unchanged.Round(time.Millisecond))}
 	}
 	wait := given - unchanged
-	server := w.serverNow(now)
+	server, end := w.serverNow(now), w.end()
 	if server.IsZero() {
 		return verdict{wait: wait}
-	}
-	end := w.record.expires.Add(olderAllowance)
-	if latest := w.object.updated.Add(maxTTL); !w.object.updated.IsZero() && latest.Before(end) {
-		end = latest
 	}
 	if server.After(end) {
 		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, over since %s", timestamp(end))}
@@ -180,18 +170,31 @@ func (w *watch) judgeOlder(now reading) verdict {
 	return verdict{wait: min(wait, justPast(end.Sub(server)))}
 }
 
+// end is when, on the server's clock, the object last seen is stale unless it
+// changes before; zero where that clock will never tell.
+func (w *watch) end() time.Time {
+	updated := w.object.updated
+	switch {
+	case w.record.foreign():
+		return time.Time{}
+	case w.older():
+		end := w.record.expires.Add(olderAllowance)
+		if latest := updated.Add(maxTTL); !updated.IsZero() && latest.Before(end) {
+			end = latest
+		}
+		return end
+	case updated.IsZero():
+		return time.Time{}
+	}
+	end := updated.Add(w.ttl() + serverSlack)
+	// The holder's clock has a say only in its favour. A zero time, of an
+	// expiry that can't be read, is past.
+	if w.record.expires.After(end) {
+		end = w.record.expires
+	}
+	return end
+}
+
 // justPast is a pause that ends after what is left. More than the longest ttl
 // counts as that, because watching tells by then.
 func justPast(left time.Duration) time.Duration { return min(left, maxTTL) + time.Millisecond }
-
-// looksStale is the hint of [Info]: what one look can tell.
-func (l *Lock) looksStale(r record, updated time.Time, now reading) bool {
-	if r.foreign() {
-		return false
-	}
-	w := watch{server: &l.server, ownTTL: l.ttl, object: stored{updated: updated}, record: r, since: now}
-	if !w.serverNow(now).IsZero() {
-		return w.judge(now).stale
-	}
-	return !r.expires.IsZero() && now.wall.After(r.expires)
-}

@@ -66,6 +66,9 @@ func TestStaleByServer(t *testing.T) {
 				now := reading{wall: start.AddDate(0, 0, 1)}
 				w := watch{server: &serverClock{date: start.Add(at)}, ownTTL: tt.ownTTL}
 				w.see(tt.object, now)
+				if end := w.end(); !end.Equal(start.Add(tt.lives)) {
+					t.Errorf("ends at %v, want %v after the last sign of life", end, tt.lives)
+				}
 				v := w.judge(now)
 				if stale := at > tt.lives; v.stale != stale {
 					t.Errorf("%v after the last sign of life: stale is %v (%s), want %v", at, v.stale, v.reason, stale)
@@ -200,6 +203,28 @@ func TestInfoStale(t *testing.T) {
 		l.server.note(tt.date, after(0))
 		if info := l.info(tt.obj, after(0)); info.Stale != tt.stale {
 			t.Errorf("%s: stale is %v, want %v", tt.name, info.Stale, tt.stale)
+		}
+	}
+}
+
+// TestStaleAfter is known for all but foreign objects, and ones whose server
+// does not tell when they were written.
+func TestStaleAfter(t *testing.T) {
+	neverUpdated := liveObject()
+	neverUpdated.updated = time.Time{}
+	for _, tt := range []struct {
+		name string
+		obj  stored
+		want time.Time
+	}{
+		{"live", liveObject(), start.Add(time.Minute + time.Second)},
+		{"foreign", golden(t, "terraform"), time.Time{}},
+		{"never updated", neverUpdated, time.Time{}},
+		{"in the year 9999", with(liveObject(), keyExpiresAt, "9999-12-31T23:59:59Z"), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)},
+	} {
+		l := &Lock{settings: settings{ttl: time.Minute}}
+		if info := l.info(tt.obj, after(0)); !info.StaleAfter.Equal(tt.want) {
+			t.Errorf("%s: stale after %v, want %v", tt.name, info.StaleAfter, tt.want)
 		}
 	}
 }

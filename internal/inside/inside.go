@@ -89,6 +89,8 @@ var (
 	Failed func(op, url string, err error) (Outcome, error)
 	// URL is how people name an object, safe to print.
 	URL func(bucket, object string) string
+	// Printable makes a stranger's text safe for a terminal.
+	Printable func(text string) string
 )
 
 // KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has
