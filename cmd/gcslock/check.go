@@ -37,8 +37,8 @@ access and caching, this machine's clock, and ten times at how long each
 operation takes, and says the shortest sensible ttl for that. The settings need
 storage.buckets.get, which a lock does not need; without it they are unknown.
 
-It makes about 75 requests, 30 of them writes: $0.0002 at Google's list prices
-for Standard storage in one region.
+It makes 72 requests, 28 of them writes, and more where some fail: $0.0002 at
+Google's list prices for Standard storage in one region.
 
 With --json it prints one JSON object: lock (the gs:// URL), fit, verdict, held
 (absent where the lock can't be read), holder (as in gcslock run --json),

@@ -41,7 +41,7 @@ type run struct {
 // Run looks at the target. Its error means that there is no verdict: the storage
 // or the bucket is out of reach, or ctx has ended. The probe objects are removed
 // in any case, on a context of its own, and the report names those that could not
-// be. On a bucket that is fit it makes 73 to 75 requests, see docs/check.md.
+// be. On a bucket that is fit it makes 72 requests, see docs/check.md.
 func Run(ctx context.Context, target Target) (*Report, error) {
 	lock, err := gcslock.New(target.Bucket, target.Object)
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *run) preconditions(ctx context.Context) {
 // unmeasured are the findings that need all four permissions.
 func (r *run) unmeasured() {
 	for _, name := range []string{"preconditions", "latency"} {
-		r.add(Finding{Name: name, State: Unknown, Seen: "not tried: probe objects can't be created, read, updated and deleted again"})
+		r.add(Finding{Name: name, State: Unknown, Seen: "not tried before what is marked FAIL is mended"})
 	}
 }
 
