@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ func TestFit(t *testing.T) {
 				w.Errorf("%s is %s: %s", f.Name, f.State, f.Seen)
 			}
 		}
-		if all, ops := w.requests(); all != 72 || ops[gcstest.Create]+ops[gcstest.Update] != 28 {
+		want := map[gcstest.Op]int{gcstest.Create: 14, gcstest.Update: 14, gcstest.Get: 23, gcstest.Delete: 18, gcstest.Other: 3}
+		if all, ops := w.requests(); all != 72 || !maps.Equal(ops, want) {
 			w.Errorf("%d requests: %v", all, ops)
 		}
 		if got := report.Verdict("gs://jobs/lock"); got != "gs://jobs/lock can be relied on, with a ttl of 3s or more" {
@@ -191,5 +193,18 @@ func TestClock(t *testing.T) {
 			w.offset = tt.offset
 			w.want(w.run(), "clock", tt.state, tt.says)
 		})
+	}
+}
+
+// TestShellWord: names are anything but line breaks.
+func TestShellWord(t *testing.T) {
+	for text, want := range map[string]string{
+		"gs://jobs/a-b_c.1": "gs://jobs/a-b_c.1",
+		"gs://jobs/a b":     "'gs://jobs/a b'",
+		"gs://jobs/$(x)'":   `'gs://jobs/$(x)'\'''`,
+	} {
+		if got := shellWord(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }
