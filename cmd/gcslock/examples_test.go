@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -160,15 +161,23 @@ func (s *site) wantFit(cmd *exec.Cmd) {
 
 const job = `echo "importing, with token $GCSLOCK_TOKEN"`
 
-// bash is how a runner runs a step that names it.
-var bash = []string{"bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"}
+// step is a step's process, as a runner starts it where the shell is bash: from a
+// file. With -c bash would make way for gcslock by itself.
+func (s *site) step(line, job string) *exec.Cmd {
+	s.Helper()
+	script := filepath.Join(s.TempDir(), "script")
+	if err := os.WriteFile(script, []byte(line), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	return s.example("", job, "bash", "--noprofile", "--norc", "-eo", "pipefail", script)
+}
 
 func TestGitHubActionsExample(t *testing.T) {
 	lines := gcslockLines(t)
 	s := newSite(t)
-	s.wantFit(s.example("", job, append(bash, lines[0])...))
+	s.wantFit(s.step(lines[0], job))
 	s.server.ResetRequests()
-	s.wantRan(s.example("", job, append(bash, lines[1])...), "owner/repo/7")
+	s.wantRan(s.step(lines[1], job), "owner/repo/7")
 }
 
 // TestGitHubActionsExampleCancelled: the runner signals the step's first process,
@@ -176,13 +185,17 @@ func TestGitHubActionsExample(t *testing.T) {
 func TestGitHubActionsExampleCancelled(t *testing.T) {
 	lines := gcslockLines(t)
 	s := newSite(t)
-	cmd := s.example("", `trap "echo told; exit 3" INT; echo ready; while :; do sleep 0.02; done`, append(bash, lines[1])...)
+	cmd := s.step(lines[1], `trap "echo told; exit 3" INT; echo ready; while :; do sleep 0.02; done`)
+	// A step that stays deaf is killed in the end, and gcslock, in its group, too.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p := &process{site: s, cmd: cmd}
 	p.stdout = s.pipe(&cmd.Stdout)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Stdout.(*os.File).Close()
+	deaf := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer deaf.Stop()
 	p.stdout.until("ready")
 	p.signal(syscall.SIGINT)
 	p.stdout.until("told")
