@@ -42,6 +42,13 @@ func (r *run) permissions(ctx context.Context) bool {
 	if able {
 		r.probes.lookForAbsent(ctx, name)
 	}
+	if r.readError != nil && able && r.probes.hidden == nil && ctx.Err() == nil {
+		r.add(Finding{
+			Name: "lock object", State: Fail, Seen: r.readError.Error(),
+			Why: "objects beside it can be read: an IAM condition or an access control list is about this name",
+			Fix: []string{r.grant("roles/storage.objectUser")},
+		})
+	}
 	return able && r.probes.hidden == nil
 }
 
@@ -73,7 +80,7 @@ func (r *run) permission(ctx context.Context, perm, seen string, err error) bool
 		r.add(Finding{Name: perm, State: OK, Seen: seen})
 		return true
 	}
-	f := Finding{Name: perm, State: Fail, Seen: err.Error()}
+	f := Finding{Name: perm, State: Fail, Seen: err.Error(), Why: "a request that a lock needs did not get through"}
 	switch reason(err) {
 	case "retentionPolicyNotMet":
 		f.Why = "a lock could not be released, nor a dead holder's be taken over"

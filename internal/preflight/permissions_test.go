@@ -119,6 +119,29 @@ func TestAbsentIsHidden(t *testing.T) {
 	})
 }
 
+// TestLockObjectHidden: probes tell nothing of what is bound to the very name.
+func TestLockObjectHidden(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.server.Inject(gcstest.Fault{Op: gcstest.Get, Object: object, Do: gcstest.Forbid("storage.objects.get")})
+		report := w.run()
+		w.want(report, "lock object", Fail, "needs permission storage.objects.get", "roles/storage.objectUser")
+		w.want(report, permGet, OK)
+		if report.Readable {
+			w.Error("read, it says")
+		}
+	})
+}
+
+// TestNoAnswer: a permission is not what is missing.
+func TestNoAnswer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.server.Inject(gcstest.Fault{Op: gcstest.Create, Do: gcstest.DropRequest()})
+		report := w.run()
+		w.want(report, permCreate, Fail, "unexpected EOF", "did not get through")
+		w.wantNothingLeft(report)
+	})
+}
+
 // TestNoListing is a warning: the lock itself does not list.
 func TestNoListing(t *testing.T) {
 	inWorld(t, func(w *world) {
