@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -127,11 +128,26 @@ func TestCheckJSON(t *testing.T) {
 	if states["objects.delete"] != preflight.Fail || states["objects.create"] != preflight.OK || states["latency"] != preflight.Unknown {
 		t.Errorf("%v", states)
 	}
+}
+
+// TestCheckDocs: the help and the page name each field and each exit code.
+func TestCheckDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, form := range []any{checkJSON{}, latencyJSON{}, preflight.Finding{}} {
 		for field := range fields(form) {
-			if !strings.Contains(checkHelp, field) {
-				t.Errorf("the help does not name %q", field)
+			if !strings.Contains(checkHelp, field) || !strings.Contains(string(page), "`"+field+"`") {
+				t.Errorf("the help or the page does not name %q", field)
 			}
+		}
+	}
+	_, codes, _ := strings.Cut(checkHelp, "Exit codes:\n")
+	for line := range strings.Lines(codes) {
+		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if row := "\n| " + code + " | " + strings.TrimSpace(meaning) + " |\n"; !strings.Contains(string(page), row) {
+			t.Errorf("the page has no row %q", row)
 		}
 	}
 }
