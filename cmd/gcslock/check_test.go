@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 			"\n         fix: gcloud storage buckets update gs://jobs --clear-soft-delete\n", "; see the warning\n",
 		}, ""},
 		{"forbidden", nil, forbid("storage.objects.create"), []string{target}, exitUnfit, []string{
-			"\nFAIL     objects.create    create gs://jobs/lock.gcslock-check-",
+			"\nFAIL     objects.create    HTTP 403: ", "\n         needs storage.objects.create\n",
 			"\n         fix: gcloud storage buckets add-iam-policy-binding gs://jobs --member=MEMBER --role=roles/storage.objectUser\n",
 			"\nMEMBER stands for", "\nunknown  preconditions     not tried",
 			"\ngs://jobs/lock can't be relied on before the finding marked FAIL is mended\n",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"google.golang.org/api/googleapi"
 
@@ -80,7 +81,7 @@ func (r *run) permission(ctx context.Context, perm, seen string, err error) bool
 		r.add(Finding{Name: perm, State: OK, Seen: seen})
 		return true
 	}
-	f := Finding{Name: perm, State: Fail, Seen: err.Error(), Why: "a request that a lock needs did not get through"}
+	f := Finding{Name: perm, State: Fail, Seen: inside.Summary(err), Why: "a request that a lock needs did not get through"}
 	switch reason(err) {
 	case "retentionPolicyNotMet":
 		f.Why = "a lock could not be released, nor a dead holder's be taken over"
@@ -89,7 +90,7 @@ func (r *run) permission(ctx context.Context, perm, seen string, err error) bool
 		f.Why = "a lock could not be released, nor a dead holder's be taken over"
 		f.Fix = []string{clearHold(r.url)}
 	default:
-		if statusOf(err) != 0 {
+		if statusOf(err) == http.StatusForbidden {
 			f.Why = fmt.Sprintf("needs storage.%s", perm)
 			f.Fix = []string{r.grant("roles/storage.objectUser")}
 		}

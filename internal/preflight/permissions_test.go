@@ -134,12 +134,14 @@ func TestLockObjectHidden(t *testing.T) {
 
 // TestNoAnswer: a permission is not what is missing.
 func TestNoAnswer(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.server.Inject(gcstest.Fault{Op: gcstest.Create, Do: gcstest.DropRequest()})
-		report := w.run()
-		w.want(report, permCreate, Fail, "unexpected EOF", "did not get through")
-		w.wantNothingLeft(report)
-	})
+	for says, do := range map[string]gcstest.Action{"unexpected EOF": gcstest.DropRequest(), "HTTP 503": gcstest.FailStatus(503)} {
+		inWorld(t, func(w *world) {
+			w.server.Inject(gcstest.Fault{Op: gcstest.Create, Do: do})
+			report := w.run()
+			w.want(report, permCreate, Fail, says, "did not get through")
+			w.wantNothingLeft(report)
+		})
+	}
 }
 
 // TestNoListing is a warning: the lock itself does not list.
