@@ -84,13 +84,15 @@ var (
 // What package gcslock knows of requests, set by it.
 var (
 	// Failed is the outcome that a request's error stands for, and the error in
-	// words for the person who has to mend it. op is create, read, update or
-	// delete, as in store.go; url is for the words.
+	// words for the person who has to mend it. op is create, read, update, delete
+	// or list, as in store.go; url is for the words.
 	Failed func(op, url string, err error) (Outcome, error)
 	// URL is how people name an object, safe to print.
 	URL func(bucket, object string) string
 	// Printable makes a stranger's text safe for a terminal.
 	Printable func(text string) string
+	// Reserved are the keys of a lock object's metadata that are the protocol's.
+	Reserved []string
 )
 
 // KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has

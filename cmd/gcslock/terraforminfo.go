@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"cloud.google.com/go/storage"
+)
+
+const (
+	// terraformSuffix ends the names of Terraform's and OpenTofu's lock objects:
+	// PREFIX/WORKSPACE.tflock
+	// (https://developer.hashicorp.com/terraform/language/backend/gcs).
+	terraformSuffix = ".tflock"
+
+	// terraformLimit bounds what is read of such an object's content, in bytes.
+	terraformLimit = 64 << 10
+)
+
+// terraformInfo is the content of Terraform's lock object, as Terraform shows
+// it. ID is not what force-unlock takes, which is the object's generation.
+type terraformInfo struct {
+	ID        string `json:"id,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Info      string `json:"info,omitempty"`
+	Who       string `json:"who,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Created   string `json:"created,omitempty"` // as written: a stranger's text
+	Path      string `json:"path,omitempty"`
+}
+
+// readTerraform is the information that a lock of Terraform's has in its
+// content; nil for all other objects. It costs a read.
+func (l *looker) readTerraform(ctx context.Context, attrs *storage.ObjectAttrs) (*terraformInfo, error) {
+	if !strings.HasSuffix(attrs.Name, terraformSuffix) || attrs.Size == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	object := l.client.Bucket(l.bucket).Object(l.object).Generation(attrs.Generation)
+	r, err := object.Retryer(storage.WithMaxAttempts(lookAttempts)).NewRangeReader(ctx, 0, terraformLimit)
+	if errors.Is(err, storage.ErrObjectNotExist) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, terraformLimit))
+	if err != nil {
+		return nil, err
+	}
+	// The names in the content differ from ours by their capitals alone, which
+	// do not matter here.
+	var info terraformInfo
+	if err := json.Unmarshal(text, &info); err != nil {
+		return nil, fmt.Errorf("it is not the JSON that Terraform writes: %w", err)
+	}
+	return &info, nil
+}
