@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +91,34 @@ func TestListAligns(t *testing.T) {
 		if !strings.Contains(after, " "+strings.Repeat("ö", textLimit-1)+"…  ") {
 			t.Errorf("%q does not show where the owner is cut off", line)
 		}
+	}
+}
+
+// TestListPages: a bucket with more objects than a page has them all, for a
+// request a page.
+func TestListPages(t *testing.T) {
+	s := newSite(t)
+	for i := range 5 {
+		s.put([]string{live, foreign}[i%2], fmt.Sprintf("lock%d", i))
+	}
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		query.Set("maxResults", "2") // or a page has 1,000
+		r.URL.RawQuery = query.Encode()
+		s.server.ServeHTTP(w, r)
+	}))
+	t.Cleanup(pages.Close)
+	s.env = []string{"STORAGE_EMULATOR_HOST=" + strings.TrimPrefix(pages.URL, "http://")}
+	_, stdout, _ := s.run("list", "gs://jobs")
+	var names []string
+	for line := range strings.Lines(stdout) {
+		names = append(names, strings.Fields(line)[0])
+	}
+	if got := strings.Join(names, " "); got != "OBJECT lock0 lock2 lock4" {
+		t.Errorf("lists %q", got)
+	}
+	if ops := s.ops(); ops != "other other other" {
+		t.Errorf("requests %q", ops)
 	}
 }
 

@@ -102,7 +102,7 @@ func (r *report) details(add func(name, text, colour string)) {
 	add("left", r.left(), "")
 	add("token", strconv.FormatInt(r.Generation, 10), "")
 	if r.PayloadBytes > 0 {
-		add("payload", fmt.Sprintf("%d bytes, %s", r.PayloadBytes, inside.Printable(r.PayloadType)), "")
+		add("payload", strings.TrimSuffix(fmt.Sprintf("%d bytes, %s", r.PayloadBytes, inside.Printable(r.PayloadType)), ", "), "")
 	}
 	for i, key := range slices.Sorted(maps.Keys(r.Metadata)) {
 		add([]string{"metadata", ""}[min(i, 1)], inside.Printable(key)+"="+inside.Printable(r.Metadata[key]), "")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/storage"
+	"github.com/fsouza/fake-gcs-server/fakestorage"
 
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/gcstest"
@@ -107,5 +109,25 @@ func TestNoDate(t *testing.T) {
 	}
 	if code, _, stderr := s.run("break", target, "--id", id, "--force"); code != 0 {
 		t.Errorf("break --force: exit code %d, stderr %q", code, stderr)
+	}
+}
+
+// TestStatusOnStock fake-gcs-server, whose contents are not at Cloud Storage's
+// other address for them.
+func TestStatusOnStock(t *testing.T) {
+	s := newSite(t)
+	stock, err := fakestorage.NewServerWithOptions(fakestorage.Options{
+		Scheme: "http", Host: "127.0.0.1", NoListener: false, Writer: io.Discard,
+		InitialObjects: []fakestorage.Object{{
+			ObjectAttrs: fakestorage.ObjectAttrs{BucketName: "jobs", Name: "default.tflock"}, Content: []byte(`{"Who":"jo@box"}`),
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stock.Stop)
+	s.env = []string{"STORAGE_EMULATOR_HOST=" + strings.TrimPrefix(stock.URL(), "http://")}
+	if code, stdout, stderr := s.run("status", "gs://jobs/default.tflock"); code != 0 || !strings.Contains(stdout, "jo@box") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
