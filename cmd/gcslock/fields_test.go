@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -56,6 +57,29 @@ func TestFields(t *testing.T) {
 			t.Errorf("docs/cli.md does not have %s", name)
 		}
 	}
+}
+
+// docsTable is the cells of the table in docs/cli.md with this head.
+func docsTable(t *testing.T, head string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(text), head+"\n")
+	if !ok {
+		t.Fatalf("docs/cli.md has no table with the head %q", head)
+	}
+	var rows [][]string
+	for row := range strings.SplitSeq(after, "\n") {
+		if row == "" {
+			break
+		}
+		if !strings.HasPrefix(row, "|---") {
+			rows = append(rows, strings.Split(strings.Trim(row, "| "), " | "))
+		}
+	}
+	return rows
 }
 
 // jsonOf is what a command writes of such a lock, which has all that a lock can

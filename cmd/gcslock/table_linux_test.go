@@ -44,29 +44,6 @@ func documented(t *testing.T) []line {
 	return lines
 }
 
-// docsTable is the cells of the table in docs/cli.md with this head.
-func docsTable(t *testing.T, head string) [][]string {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, ok := strings.Cut(string(text), head+"\n")
-	if !ok {
-		t.Fatalf("docs/cli.md has no table with the head %q", head)
-	}
-	var rows [][]string
-	for row := range strings.SplitSeq(after, "\n") {
-		if row == "" {
-			break
-		}
-		if !strings.HasPrefix(row, "|---") {
-			rows = append(rows, strings.Split(strings.Trim(row, "| "), " | "))
-		}
-	}
-	return rows
-}
-
 // TestTable makes each line of docs/cli.md happen, for each of its commands. A
 // new line needs a scenario in scenarios, under its kind, which and command.
 func TestTable(t *testing.T) {
