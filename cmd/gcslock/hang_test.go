@@ -32,16 +32,7 @@ func TestHungRequests(t *testing.T) {
 			server := gcstest.New("jobs")
 			server.Put("jobs", "default.tflock", gcstest.Object{Content: []byte("{}")})
 			server.Inject(gcstest.Fault{Do: gcstest.Hang()})
-			client, err := server.Client(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			var out strings.Builder
-			l := &looker{
-				teller: &teller{lock: "gs://jobs/default.tflock", out: &out}, screen: newScreen(&out, false),
-				bucket: "jobs", object: "default.tflock", client: client, server: new(serverTime),
-			}
+			l, out := lookerOn(t, server, "default.tflock")
 			begun := time.Now()
 			if err := look(t.Context(), l); err == nil || !strings.Contains(out.String(), "no answer within its time limit") {
 				t.Errorf("%s: %v, told %q", name, err, out.String())
@@ -51,4 +42,19 @@ func TestHungRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lookerOn looks at an object of a server in a bubble. What it tells and shows
+// is in out.
+func lookerOn(t *testing.T, server *gcstest.Server, object string) (l *looker, out *strings.Builder) {
+	client, err := server.Client(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	out = new(strings.Builder)
+	return &looker{
+		teller: &teller{lock: "gs://jobs/" + object, out: out}, screen: newScreen(out, false),
+		bucket: "jobs", object: object, client: client, server: new(serverTime),
+	}, out
 }

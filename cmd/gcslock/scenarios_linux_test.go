@@ -42,8 +42,8 @@ func scenarios() map[string]scenario {
 			s.untilRequested()
 		}
 		all["variable GOOGLE_APPLICATION_CREDENTIALS: "+command] = readsCredentials(command)
-		all["variable XDG_RUNTIME_DIR: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=HERE", idleVariable + "=1s"}, "gcslock/emulator.json")
-		all["variable TMPDIR: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=", "TMPDIR=HERE", idleVariable + "=1s"}, "gcslock-*/emulator.json")
+		all["variable XDG_RUNTIME_DIR: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=HERE", idleVariable + "=15s"}, "gcslock/emulator.json")
+		all["variable TMPDIR: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=", "TMPDIR=HERE", idleVariable + "=15s"}, "gcslock-*/emulator.json")
 		all["variable GCSLOCK_EMULATOR_IDLE: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=HERE", idleVariable + "=soon"}, "")
 	}
 	return all

@@ -98,8 +98,8 @@ One read a look: 3,600 an hour by default. Needs storage.objects.get.
 	return cmd
 }
 
-// run ends with an error. Signals are left to end the process: it has nothing
-// to clean up, and a shell's loop ends with it.
+// run ends with an error, or with ctx. Signals are left to end the process: it
+// has nothing to clean up, and a shell's loop ends with it.
 func (w *watcher) run(ctx context.Context) error {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
@@ -107,7 +107,11 @@ func (w *watcher) run(ctx context.Context) error {
 		if err := w.step(ctx); err != nil {
 			return err
 		}
-		<-tick.C
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gcslock/gcslock/gcstest"
@@ -21,9 +23,9 @@ var life = []step{
 	{func(s *site) { s.edit("refresh", "r2") }, changeRefreshed, "time left: "},
 	{func(s *site) { s.edit("team", "x\x1b") }, changeEdited, `metadata ["team"]`},
 	{func(s *site) { s.server.Edit("jobs", "lock", nil) }, changeEdited, "written again, unchanged"},
-	{func(s *site) { s.put(stale, "lock") }, changeReplaced, `; before, live by "me"`},
+	{func(s *site) { s.put(live, "lock") }, changeReplaced, `; before, live by "me"`},
 	{func(s *site) { s.edit("refresh", "r3") }, changeRefreshed, "time left: "},
-	{func(s *site) { s.server.SetClock(func() time.Time { return time.Now().Add(time.Hour) }) }, changeStale, "takes it over by itself"},
+	{func(s *site) { s.server.SetClock(func() time.Time { return time.Now().Add(2 * time.Hour) }) }, changeStale, "takes it over by itself"},
 	{func(s *site) { s.rival("somebody") }, changeReplaced, `by "somebody", token `},
 	{func(s *site) { s.server.Delete("jobs", "lock") }, changeFreed, `before, held by "somebody"`},
 	{func(s *site) { s.put(foreign, "lock") }, changeTaken, "a foreign object, token "},
@@ -100,17 +102,22 @@ func TestWatchTrouble(t *testing.T) {
 
 // TestWatchCost: one read a look, also where it fails.
 func TestWatchCost(t *testing.T) {
-	s := newSite(t)
-	s.server.Inject(gcstest.Fault{Skip: 1, Times: 1, Do: gcstest.FailStatus(503)})
-	begun := time.Now()
-	p := s.start("watch", "--every", "250ms", target)
-	p.stderr.until("can be read again")
-	if looks := time.Since(begun)/(250*time.Millisecond) + 1; len(s.server.Requests()) > int(looks) {
-		t.Errorf("%d requests for at most %d looks", len(s.server.Requests()), looks)
-	}
-	if ops := strings.Trim(s.ops(), "get "); ops != "" {
-		t.Errorf("requests %q", s.ops())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		server := gcstest.New("jobs")
+		server.Inject(gcstest.Fault{Skip: 3, Times: 2, Do: gcstest.FailStatus(503)})
+		l, out := lookerOn(t, server, "lock")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+		defer cancel()
+		if err := (&watcher{looker: l, every: time.Second}).run(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := len(server.Requests()); n != 11 {
+			t.Errorf("%d requests in ten seconds, want 11", n)
+		}
+		if n := strings.Count(out.String(), "503"); n != 1 {
+			t.Errorf("told %d times: %q", n, out)
+		}
+	})
 }
 
 // TestWatchFails at the first look, where another would not help.
