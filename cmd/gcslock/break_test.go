@@ -26,6 +26,7 @@ func TestBreak(t *testing.T) {
 		{"foreign", foreign, "--id ID", exitLocked, "", "no lock of gcslock's, and nothing tells whether it is alive"},
 		{"foreign, forced", foreign, "--id ID --force", 0, "removed gs://jobs/lock state foreign", ""},
 		{"another ID", stale, "--id 5", exitLocked, "", `5 is not the ID of the lock that is there now; gs://jobs/lock is held by "me"`},
+		{"another ID, live", live, "--id 5", exitLocked, "", "5 is not the ID of the lock that is there now"},
 		{"another ID, forced", live, "--id 5 --force", exitLocked, "", "5 is not the ID of the lock that is there now"},
 		{"gone", free, "--id 5", 0, "gs://jobs/lock is free already: there is nothing to break", ""},
 	} {

@@ -122,6 +122,15 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// TestColumns: what a text takes on a terminal.
+func TestColumns(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "lock": 4, "ロック": 6, "Ａ": 2, "ö": 1, "e\u0301": 1, "🔒": 2, "…": 1} {
+		if got := columns(text); got != want {
+			t.Errorf("%q takes %d, want %d", text, got, want)
+		}
+	}
+}
+
 // TestTablePages: what is flushed page by page stays a table.
 func TestTablePages(t *testing.T) {
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/gcslock/gcslock/gcstest"
 )
@@ -120,6 +121,7 @@ func TestRequests(t *testing.T) {
 		{"list", terraformOwn, "p/default.tflock", "list gs://jobs/", "other"},
 		{"break", stale, "lock", "break gs://jobs/lock --id ID", "get get delete"},
 		{"break, refused", live, "lock", "break gs://jobs/lock --id ID", "get"},
+		{"break, another ID", stale, "lock", "break gs://jobs/lock --id 5", "get"},
 		{"break, gone", free, "lock", "break gs://jobs/lock --id ID", "get"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -183,6 +185,9 @@ func (s *site) lookArgs(command, kind string) []string {
 
 // unprintable are the characters of an output that are no line's end.
 func unprintable(output string) string {
+	if !utf8.ValidString(output) {
+		return output
+	}
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {
 			return -1

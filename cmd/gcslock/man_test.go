@@ -59,6 +59,9 @@ func TestMan(t *testing.T) {
 	if files, err := os.ReadDir(directory); err != nil || len(files) != pages || pages < 10 {
 		t.Errorf("%d files for %d commands, %v", len(files), pages, err)
 	}
+	if text, err := os.ReadFile(filepath.Join(directory, "gcslock-status.1")); err != nil || !strings.Contains(string(text), `as run \-\-emulator does`) {
+		t.Errorf("a flag's text is not as roff wants it (%v)", err)
+	}
 	lintMan(t, directory)
 }
 

@@ -26,6 +26,7 @@ var life = []step{
 	{func(s *site) { s.put(live, "lock") }, changeReplaced, `; before, live by "me"`},
 	{func(s *site) { s.edit("refresh", "r3") }, changeRefreshed, "time left: "},
 	{func(s *site) { s.server.SetClock(func() time.Time { return time.Now().Add(2 * time.Hour) }) }, changeStale, "takes it over by itself"},
+	{func(s *site) { s.edit("team", "y") }, changeEdited, `metadata ["team"]`}, // and not stale again
 	{func(s *site) { s.rival("somebody") }, changeReplaced, `by "somebody", token `},
 	{func(s *site) { s.server.Delete("jobs", "lock") }, changeFreed, `before, held by "somebody"`},
 	{func(s *site) { s.put(foreign, "lock") }, changeTaken, "a foreign object, token "},
