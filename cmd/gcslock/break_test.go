@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/gcstest"
 )
 
@@ -40,6 +41,9 @@ func TestBreak(t *testing.T) {
 				!strings.Contains(stderr, tt.stderr) || (stderr == "") != (tt.stderr == "") {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
+			if strings.Contains(stdout, "gcslock break") {
+				t.Errorf("tells how to do what is done: %q", stdout)
+			}
 			_, there := s.object()
 			if removed := tt.kind != free && tt.code == 0; there == removed && tt.kind != free {
 				t.Errorf("the object is there: %v", there)
@@ -52,6 +56,16 @@ func TestBreak(t *testing.T) {
 				t.Errorf("--json: exit code %d, %v", code, r)
 			}
 		})
+	}
+}
+
+// TestBreakCommand leads to the server that the lock was seen on.
+func TestBreakCommand(t *testing.T) {
+	for emulator, want := range map[bool]string{false: "gcslock break 'gs://jobs/a b' --id 7", true: "gcslock break 'gs://jobs/a b' --id 7 --emulator"} {
+		l := &looker{bucket: "jobs", emulator: emulator}
+		if got := l.breakCommand(&gcslock.Info{Object: "a b", Generation: 7}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -120,6 +120,10 @@ func TestListPages(t *testing.T) {
 	if ops := s.ops(); ops != "other other other" {
 		t.Errorf("requests %q", ops)
 	}
+	// The access control lists would need a permission of their own.
+	if url := s.server.Requests()[0].URL; !strings.Contains(url, "projection=noAcl") || !strings.Contains(url, "fields=") {
+		t.Errorf("asks for %s", url)
+	}
 }
 
 // TestColumns: what a text takes on a terminal.

@@ -118,6 +118,7 @@ func TestRequests(t *testing.T) {
 		{"status, free", free, "lock", "status gs://jobs/lock", "get"},
 		{"status, foreign", foreign, "lock", "status gs://jobs/lock", "get"},
 		{"status, Terraform's", terraformOwn, "p/default.tflock", "status gs://jobs/p/default.tflock", "get get"},
+		{"status, Terraform's without content", live, "p/default.tflock", "status gs://jobs/p/default.tflock", "get"},
 		{"list", terraformOwn, "p/default.tflock", "list gs://jobs/", "other"},
 		{"break", stale, "lock", "break gs://jobs/lock --id ID", "get get delete"},
 		{"break, refused", live, "lock", "break gs://jobs/lock --id ID", "get"},

@@ -71,7 +71,6 @@ func (l *looker) freeReport() report {
 // reportOf is that of the object with these attributes.
 func (l *looker) reportOf(attrs *storage.ObjectAttrs) report {
 	info := gcslock.InfoFrom(attrs)
-	info.Bucket = l.bucket // a listing may have been told to leave it out
 	r := l.reportOn(info)
 	if r.Since.IsZero() {
 		r.Since = attrs.Created
@@ -82,16 +81,14 @@ func (l *looker) reportOf(attrs *storage.ObjectAttrs) report {
 	return r
 }
 
-// reportOn is the part of it that the library's own Info knows. It sets the
-// info's Stale to what the report says.
+// reportOn is the part of it that the library's own Info knows.
 func (l *looker) reportOn(info *gcslock.Info) report {
 	now := time.Now()
 	r := report{
-		Lock: l.name(info.Object), State: judge(info, l.server, now), url: info.URL(),
+		Lock: l.name(info.Object), State: judge(info, l.server, now), url: inside.URL(l.bucket, info.Object),
 		holder: holderOf(*info), TTLSeconds: info.TTL.Seconds(), StaleAfter: info.StaleAfter,
 		Metadata: othersMetadata(info), BreakCommand: l.breakCommand(info), now: now,
 	}
-	info.Stale = r.State == stateStale
 	if offset, _, known := l.server.offset(); known {
 		r.now = now.Add(offset)
 		r.ServerTime = r.now.UTC().Truncate(time.Millisecond)

@@ -204,6 +204,16 @@ func TestHostileHolder(t *testing.T) {
 	}
 }
 
+// TestHostileHolderInJSON: nor with --json.
+func TestHostileHolderInJSON(t *testing.T) {
+	s := newSite(t)
+	s.rival("\x1b[2J\u202e\u009b")
+	_, _, stderr := s.run("run", "--json", "--wait", "300ms", target, "--", "true")
+	if bad := unprintable(stderr); bad != "" || !strings.Contains(stderr, `\u001b[2J\u202e\u009b`) {
+		t.Errorf("printed %q, with %q", stderr, bad)
+	}
+}
+
 func TestQuiet(t *testing.T) {
 	s := newSite(t)
 	if _, _, stderr := s.run("run", "--quiet", target, "--", "true"); stderr != "" {

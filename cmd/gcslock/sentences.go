@@ -41,7 +41,11 @@ func (c *change) text() string {
 		}
 		return fmt.Sprintf("metadata %q", c.Edited) // of strangers: quoted
 	case changeReplaced:
-		return fmt.Sprintf("by %s; before, %s by %s", c.report.text(), c.before.State, c.before.text())
+		text := fmt.Sprintf("by %s; before, by %s", c.report.text(), c.before.text())
+		if c.before.State == stateStale {
+			text += ", which was stale"
+		}
+		return text
 	}
 	return "released or broken; before, held by " + c.before.text()
 }

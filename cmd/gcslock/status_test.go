@@ -33,11 +33,11 @@ func TestStatus(t *testing.T) {
 		{live, 0, []string{"state live", "owner me", "host box", "pid 4711", "operation nightly import", "metadata team=billing",
 			"since 5m", "refreshed 4m", "left 55m", "unless it is refreshed", "break gcslock break gs://jobs/p/default.tflock --id "}},
 		{stale, 0, []string{"state stale", "takes it over by itself", "owner me", "refreshed 10m", "left none: over 9m", "break gcslock break"}},
-		{olderLive, 0, []string{"state live", "owner me", "left 55m"}},
+		{olderLive, 0, []string{"state live", "owner me", "since 4m", "left 55m"}},
 		{olderStale, 0, []string{"state stale", "owner me", "left none"}},
 		{fastClock, 0, []string{"state live", "left 55m"}},
 		{slowClock, 0, []string{"state stale", "left none"}},
-		{foreign, 0, []string{"state foreign", "never expires", "left no end", "payload 6 bytes, text/plain", "break gcslock break"}},
+		{foreign, 0, []string{"state foreign", "never expires", "since 4m", "left no end", "payload 6 bytes, text/plain", "break gcslock break"}},
 		{terraformOwn, 0, []string{"state foreign", " who jo@box", " operation OperationTypeApply", " version 1.11.4",
 			"(2026-12-01T16:00:00Z)", " unlock terraform force-unlock "}},
 	} {
@@ -81,6 +81,16 @@ func TestTerraformUnreadable(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// TestTerraformGone: the object went away before its content was read.
+func TestTerraformGone(t *testing.T) {
+	s := newSite(t)
+	s.put(terraformOwn, "default.tflock")
+	s.server.Inject(gcstest.Fault{Op: gcstest.Get, Skip: 1, Do: gcstest.FailStatus(404)})
+	if code, _, stderr := s.run("status", "gs://jobs/default.tflock"); code != 0 || !strings.Contains(stderr, "can't be read: it is gone by now") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 }
 

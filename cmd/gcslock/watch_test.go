@@ -23,14 +23,15 @@ var life = []step{
 	{func(s *site) { s.edit("refresh", "r2") }, changeRefreshed, "time left: "},
 	{func(s *site) { s.edit("team", "x\x1b") }, changeEdited, `metadata ["team"]`},
 	{func(s *site) { s.server.Edit("jobs", "lock", nil) }, changeEdited, "written again, unchanged"},
-	{func(s *site) { s.put(live, "lock") }, changeReplaced, `; before, live by "me"`},
+	{func(s *site) { s.put(live, "lock") }, changeReplaced, `; before, by "me"`},
 	{func(s *site) { s.edit("refresh", "r3") }, changeRefreshed, "time left: "},
 	{func(s *site) { s.server.SetClock(func() time.Time { return time.Now().Add(2 * time.Hour) }) }, changeStale, "takes it over by itself"},
-	{func(s *site) { s.edit("team", "y") }, changeEdited, `metadata ["team"]`}, // and not stale again
 	{func(s *site) { s.rival("somebody") }, changeReplaced, `by "somebody", token `},
 	{func(s *site) { s.server.Delete("jobs", "lock") }, changeFreed, `before, held by "somebody"`},
 	{func(s *site) { s.put(foreign, "lock") }, changeTaken, "a foreign object, token "},
 	{func(s *site) { s.edit("a", "b") }, changeEdited, `["a"]`},
+	{func(s *site) { s.put(olderLive, "lock") }, changeReplaced, "; before, by a foreign object, token "},
+	{func(s *site) { s.edit("expires-at", "2099-01-01T00:00:00Z") }, changeRefreshed, "time left: "},
 }
 
 func (s *site) edit(key, value string) { s.server.Edit("jobs", "lock", map[string]string{key: value}) }
@@ -68,6 +69,26 @@ func TestWatch(t *testing.T) {
 			before = r["generation"]
 		}
 	})
+}
+
+// TestNoChange: a state that lasts is told once.
+func TestNoChange(t *testing.T) {
+	for _, state := range []string{stateLive, stateStale} {
+		sight := &sight{report: report{State: state, holder: &holder{Generation: 1}}}
+		if got := changes(sight, sight); len(got) > 0 {
+			t.Errorf("%s: %+v", state, got)
+		}
+	}
+}
+
+// TestTakeover is told as such.
+func TestTakeover(t *testing.T) {
+	before := &sight{report: report{State: stateStale, holder: &holder{Owner: "a", Generation: 1}}}
+	now := &sight{report: report{State: stateLive, holder: &holder{Owner: "b", Generation: 2}}}
+	got := changes(before, now)
+	if len(got) != 1 || got[0].text() != `by "b", token 2; before, by "a", token 1, which was stale` {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestWatchHeld begins with what is there.
