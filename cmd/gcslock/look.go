@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -99,6 +98,3 @@ func (l *looker) warnUnknown() {
 }
 
 func (l *looker) warn(text string) { l.tell(message{Event: eventWarning, Text: text}) }
-
-// errGone is for an object that went away between two requests.
-var errGone = errors.New("it is gone by now")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"math"
 	"strconv"
 	"time"
 
@@ -93,7 +94,7 @@ func (l *looker) reportOn(info *gcslock.Info) report {
 		r.now = now.Add(offset)
 		r.ServerTime = r.now.UTC().Truncate(time.Millisecond)
 		if !r.StaleAfter.IsZero() {
-			left := int64(r.StaleAfter.Sub(r.now) / time.Second)
+			left := int64(math.Floor(r.StaleAfter.Sub(r.now).Seconds()))
 			r.LeftSeconds = &left
 		}
 	}

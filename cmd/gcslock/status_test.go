@@ -60,6 +60,9 @@ func TestStatus(t *testing.T) {
 			if code != tt.code || len(reports) != 1 || reports[0]["state"] != stateOfLock[tt.kind] || reports[0]["lock"] != object {
 				t.Errorf("exit code %d, %v, stderr %q", code, reports, stderr)
 			}
+			if left, ok := reports[0]["left_seconds"].(float64); ok != (stateOfLock[tt.kind] == stateLive || stateOfLock[tt.kind] == stateStale) || ok && (left < 0) != (stateOfLock[tt.kind] == stateStale) {
+				t.Errorf("left: %v", reports[0]["left_seconds"])
+			}
 			if command, _ := reports[0]["break_command"].(string); tt.kind != free && command != "gcslock break "+object+" --id "+id {
 				t.Errorf("to break: %q", command)
 			}

@@ -44,12 +44,13 @@ func (l *looker) readTerraform(ctx context.Context, attrs *storage.ObjectAttrs) 
 	object := l.client.Bucket(l.bucket).Object(l.object).Generation(attrs.Generation)
 	r, err := object.Retryer(storage.WithMaxAttempts(lookAttempts)).NewRangeReader(ctx, 0, terraformLimit)
 	if errors.Is(err, storage.ErrObjectNotExist) {
-		return nil, errGone
+		return nil, errors.New("it is gone by now")
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	// Of a compressed content Cloud Storage may send more than was asked for.
 	text, err := io.ReadAll(io.LimitReader(r, terraformLimit))
 	if err != nil {
 		return nil, err
