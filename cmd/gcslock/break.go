@@ -31,7 +31,7 @@ that looks alive is not broken without --force, nor is a foreign one, of which
 nothing tells whether it is alive. The holder of a lock that is broken learns of
 it at its next refresh, a third of its ttl later: until then two may be at work.
 
-Two reads and a delete. Needs storage.objects.get and delete.
+Two reads and a delete, and another read for a lock of Terraform's. Needs storage.objects.get and delete.
 
 ` + exitCodeTable,
 		Example: `  gcslock status gs://jobs/nightly/lock
@@ -75,6 +75,7 @@ func (b *breaker) run(ctx context.Context) error {
 	if reason := refusals[r.State]; reason != "" && !b.force {
 		return b.refuse(r, reason)
 	}
+	r.Terraform = b.readTerraform(ctx, attrs) // who it is: it will not be there to ask
 	lock, err := gcslock.New(b.client.Bucket(b.bucket), b.object)
 	if err != nil {
 		return b.fail(exitStorage, err)

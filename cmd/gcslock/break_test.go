@@ -59,6 +59,16 @@ func TestBreak(t *testing.T) {
 	}
 }
 
+// TestBreakTerraform tells whose lock that was, and not how to remove it.
+func TestBreakTerraform(t *testing.T) {
+	s := newSite(t)
+	id := s.put(terraformOwn, "default.tflock")
+	code, stdout, _ := s.run("break", "gs://jobs/default.tflock", "--id", id, "--force")
+	if code != 0 || !strings.Contains(stdout, "jo@box") || strings.Contains(stdout, "unlock") || strings.Contains(stdout, "never") {
+		t.Errorf("exit code %d, stdout %q", code, stdout)
+	}
+}
+
 // TestBreakCommand leads to the server that the lock was seen on.
 func TestBreakCommand(t *testing.T) {
 	for emulator, want := range map[bool]string{false: "gcslock break 'gs://jobs/a b' --id 7", true: "gcslock break 'gs://jobs/a b' --id 7 --emulator"} {

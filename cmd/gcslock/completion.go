@@ -1,33 +1,38 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
 
-// describeCompletion says what a shell offers for arguments and values: gs://,
-// and no files but where a file is wanted. Nothing is asked of Cloud Storage: a
-// Tab would cost a request, and wait for it.
+	"github.com/spf13/cobra"
+)
+
+// describeCompletion says what a shell offers for arguments and values, by the
+// commands' usage lines: gs:// where one begins with that, and no files but where
+// a file is wanted. Nothing is asked of Cloud Storage: a Tab would cost a request,
+// and wait for it.
 func describeCompletion(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "run":
+		switch {
+		case strings.Contains(cmd.Use, " -- "):
 			cmd.ValidArgsFunction = completeRun
-			completeFiles(cmd, "payload")
-		case "man":
+		case strings.Contains(cmd.Use, " gs://"):
+			cmd.ValidArgsFunction = completeURL
+		case strings.HasSuffix(cmd.Use, " DIRECTORY"):
 			cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 				return nil, cobra.ShellCompDirectiveFilterDirs
 			}
-		case "status", "list", "watch", "break":
-			cmd.ValidArgsFunction = completeURL
+		}
+		if cmd.Flags().Lookup("payload") != nil {
+			// It fails only where the flag has a completion already.
+			_ = cmd.RegisterFlagCompletionFunc("payload", completeFile)
 		}
 	}
 }
 
-// completeFiles has a flag offer files, as every flag would by itself.
-func completeFiles(cmd *cobra.Command, flag string) {
-	// It fails for a flag that does not exist, or has a completion already.
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault
-	})
+// completeFile offers files, as every flag would by itself.
+func completeFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // completeURL begins the one argument.

@@ -15,7 +15,7 @@ import (
 func TestFields(t *testing.T) {
 	docs := make(map[string][]string) // command -> fields
 	for _, row := range docsTable(t, "| field | in | what |") {
-		in := []string{row[1]}
+		in := strings.Split(row[1], ", ")
 		if row[1] == "all" {
 			in = lookCommands
 		}

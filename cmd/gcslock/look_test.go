@@ -121,6 +121,7 @@ func TestRequests(t *testing.T) {
 		{"status, Terraform's without content", live, "p/default.tflock", "status gs://jobs/p/default.tflock", "get"},
 		{"list", terraformOwn, "p/default.tflock", "list gs://jobs/", "other"},
 		{"break", stale, "lock", "break gs://jobs/lock --id ID", "get get delete"},
+		{"break, Terraform's", terraformOwn, "p/default.tflock", "break gs://jobs/p/default.tflock --force --id ID", "get get get delete"},
 		{"break, refused", live, "lock", "break gs://jobs/lock --id ID", "get"},
 		{"break, another ID", stale, "lock", "break gs://jobs/lock --id 5", "get"},
 		{"break, gone", free, "lock", "break gs://jobs/lock --id ID", "get"},

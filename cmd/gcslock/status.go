@@ -75,7 +75,9 @@ func (l *looker) show(title string, r report) error {
 	}
 	add(title, r.url, "")
 	add("state", r.State, stateColours[r.State])
-	add("", stateMeaning[r.State], "")
+	if r.Removed == nil {
+		add("", stateMeaning[r.State], "")
+	}
 	if r.held() {
 		r.details(add)
 	}
@@ -99,7 +101,9 @@ func (r *report) details(add func(name, text, colour string)) {
 	add("operation", inside.Printable(r.Operation), "")
 	add("since", moment(r.Since, r.now), "")
 	add("refreshed", moment(r.Refreshed, r.now), "")
-	add("left", r.left(), "")
+	if r.Removed == nil {
+		add("left", r.left(), "")
+	}
 	add("token", strconv.FormatInt(r.Generation, 10), "")
 	if r.PayloadBytes > 0 {
 		add("payload", strings.TrimSuffix(fmt.Sprintf("%d bytes, %s", r.PayloadBytes, inside.Printable(r.PayloadType)), ", "), "")
@@ -124,7 +128,9 @@ func (r *report) terraformDetails(add func(name, text, colour string)) {
 	if created, err := time.Parse(time.RFC3339Nano, tf.Created); err == nil {
 		add("  created", moment(created, r.now), "")
 	}
-	add("  unlock", "terraform force-unlock "+strconv.FormatInt(r.Generation, 10), "")
+	if r.Removed == nil {
+		add("  unlock", "terraform force-unlock "+strconv.FormatInt(r.Generation, 10), "")
+	}
 }
 
 // left is the time until others could take the lock over.
@@ -135,7 +141,7 @@ func (r *report) left() string {
 	case r.State == stateUnknown:
 		return "not known; until " + r.StaleAfter.UTC().Format(time.RFC3339) + " by the server's clock, unless it is refreshed"
 	case r.now.After(r.StaleAfter):
-		return "none: over " + moment(r.StaleAfter, r.now)
+		return "none, it ended " + moment(r.StaleAfter, r.now)
 	}
 	relative, absolute, _ := strings.Cut(strings.TrimPrefix(moment(r.StaleAfter, r.now), "in "), " ")
 	return relative + ", unless it is refreshed until then " + absolute
@@ -151,9 +157,7 @@ func (l *looker) look(ctx context.Context) (report, error) {
 		return l.freeReport(), nil
 	}
 	r := l.reportOf(attrs)
-	if r.Terraform, err = l.readTerraform(ctx, attrs); err != nil {
-		l.warn("Terraform's lock information in " + l.lock + " can't be read: " + oneLine(err))
-	}
+	r.Terraform = l.readTerraform(ctx, attrs)
 	if r.State == stateUnknown {
 		l.warnUnknown()
 	}

@@ -32,7 +32,7 @@ func TestStatus(t *testing.T) {
 		{free, exitFree, []string{"lock gs://jobs/p/default.tflock", "state free"}},
 		{live, 0, []string{"state live", "owner me", "host box", "pid 4711", "operation nightly import", "metadata team=billing",
 			"since 5m", "refreshed 4m", "left 55m", "unless it is refreshed", "break gcslock break gs://jobs/p/default.tflock --id "}},
-		{stale, 0, []string{"state stale", "takes it over by itself", "owner me", "refreshed 10m", "left none: over 9m", "break gcslock break"}},
+		{stale, 0, []string{"state stale", "takes it over by itself", "owner me", "refreshed 10m", "left none, it ended 9m", "break gcslock break"}},
 		{olderLive, 0, []string{"state live", "owner me", "since 4m", "left 55m"}},
 		{olderStale, 0, []string{"state stale", "owner me", "left none"}},
 		{fastClock, 0, []string{"state live", "left 55m"}},

@@ -34,11 +34,30 @@ type terraformInfo struct {
 }
 
 // readTerraform is the information that a lock of Terraform's has in its
-// content; nil for all other objects. It costs a read.
-func (l *looker) readTerraform(ctx context.Context, attrs *storage.ObjectAttrs) (*terraformInfo, error) {
+// content; nil for all other objects, and where it can't be had, which is told.
+// It costs a read.
+func (l *looker) readTerraform(ctx context.Context, attrs *storage.ObjectAttrs) *terraformInfo {
 	if !strings.HasSuffix(attrs.Name, terraformSuffix) || attrs.Size == 0 {
-		return nil, nil
+		return nil
 	}
+	text, err := l.readContent(ctx, attrs)
+	// The names in the content differ from ours by their capitals alone, which
+	// do not matter here.
+	var info terraformInfo
+	if err == nil {
+		if err = json.Unmarshal(text, &info); err != nil {
+			err = fmt.Errorf("it is not the JSON that Terraform writes: %w", err)
+		}
+	}
+	if err != nil {
+		l.warn("Terraform's lock information in " + l.lock + " can't be read: " + oneLine(err))
+		return nil
+	}
+	return &info
+}
+
+// readContent is the content of this generation, up to terraformLimit.
+func (l *looker) readContent(ctx context.Context, attrs *storage.ObjectAttrs) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	object := l.client.Bucket(l.bucket).Object(l.object).Generation(attrs.Generation)
@@ -51,15 +70,5 @@ func (l *looker) readTerraform(ctx context.Context, attrs *storage.ObjectAttrs) 
 	}
 	defer r.Close()
 	// Of a compressed content Cloud Storage may send more than was asked for.
-	text, err := io.ReadAll(io.LimitReader(r, terraformLimit))
-	if err != nil {
-		return nil, err
-	}
-	// The names in the content differ from ours by their capitals alone, which
-	// do not matter here.
-	var info terraformInfo
-	if err := json.Unmarshal(text, &info); err != nil {
-		return nil, fmt.Errorf("it is not the JSON that Terraform writes: %w", err)
-	}
-	return &info, nil
+	return io.ReadAll(io.LimitReader(r, terraformLimit))
 }
