@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -164,6 +165,9 @@ func (s *site) fillsDisk(which string, args []string) {
 
 // diesOf sends a signal to a command that waits for an answer.
 func (s *site) diesOf(sig syscall.Signal, command string) {
+	if signal.Ignored(sig) {
+		s.Skipf("%v is ignored here, as under nohup, and so it is in what is started", sig)
+	}
 	args := s.lookArgs(command, stale)
 	s.server.Inject(gcstest.Fault{Do: gcstest.Hang()})
 	p := s.start(args...)
