@@ -36,7 +36,7 @@ func TestExitCodes(t *testing.T) {
 		{"not executable", nil, []string{target, "--", notExecutable}, 126, "permission denied"},
 		{"can't be started", nil, []string{target, "--", wrongFormat}, 126, "garbage"},
 		{"held, one try", func(s *site) { s.rival("somebody") }, []string{"--wait", "0", target, "--", "true"}, 75, `gs://jobs/lock is locked by "somebody"`},
-		{"held, wait over", func(s *site) { s.rival("somebody") }, []string{"--wait", "200ms", target, "--", "true"}, 75, `gs://jobs/lock is locked by "somebody"`},
+		{"held, wait over", func(s *site) { s.rival("somebody") }, []string{"--wait", "2s", target, "--", "true"}, 75, `gs://jobs/lock is locked by "somebody"`},
 		{"forbidden", forbid("storage.objects.create"), []string{target, "--", "true"}, 69, "needs permission storage.objects.create"},
 		{"no bucket", nil, []string{"gs://nowhere/lock", "--", "true"}, 69, "bucket does not exist"},
 		{"release fails", forbid("storage.objects.delete"), []string{target, "--", "sh", "-c", "exit 7"}, 7, "needs permission storage.objects.delete"},
@@ -192,7 +192,7 @@ func TestHostileHolder(t *testing.T) {
 	obj := s.rival(hostile)
 	obj.Metadata["operation"], obj.Metadata["host"] = hostile, hostile
 	s.server.Put("jobs", "lock", obj)
-	_, _, stderr := s.run("run", "--wait", "300ms", target, "--", "true")
+	_, _, stderr := s.run("run", "--wait", "2s", target, "--", "true")
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 	if len(lines) != 2 {
 		t.Errorf("%d lines, want the wait and the error: %q", len(lines), lines)
@@ -208,7 +208,7 @@ func TestHostileHolder(t *testing.T) {
 func TestHostileHolderInJSON(t *testing.T) {
 	s := newSite(t)
 	s.rival("\x1b[2J\u202e\u009b")
-	_, _, stderr := s.run("run", "--json", "--wait", "300ms", target, "--", "true")
+	_, _, stderr := s.run("run", "--json", "--wait", "2s", target, "--", "true")
 	if bad := unprintable(stderr); bad != "" || !strings.Contains(stderr, `\u001b[2J\u202e\u009b`) {
 		t.Errorf("printed %q, with %q", stderr, bad)
 	}
