@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"cloud.google.com/go/storage"
 	"github.com/spf13/cobra"
 
 	"github.com/gcslock/gcslock"
@@ -61,7 +62,7 @@ Two reads and a delete, and another read for a lock of Terraform's. Needs storag
 }
 
 func (b *breaker) run(ctx context.Context) error {
-	attrs, _, err := b.read(ctx, lookAttempts)
+	attrs, _, err := b.read(ctx, storage.WithMaxAttempts(lookAttempts))
 	if err != nil {
 		return b.fail(exitStorage, err)
 	}

@@ -20,6 +20,9 @@ const (
 	lookAttempts = 3
 )
 
+// once is for a request that is not sent again.
+var once = storage.WithPolicy(storage.RetryNever)
+
 // A looker is what the commands that look at locks have in common: what they
 // are told of where to look, and a client that knows the server's time.
 type looker struct {
@@ -78,10 +81,10 @@ func (l *looker) name(object string) string { return "gs://" + l.bucket + "/" + 
 
 // read is one look at the object: its attributes, or nil if there is none. An
 // error is in words already; lasting tells that another try would not help.
-func (l *looker) read(ctx context.Context, attempts int) (attrs *storage.ObjectAttrs, lasting bool, err error) {
+func (l *looker) read(ctx context.Context, retry storage.RetryOption) (attrs *storage.ObjectAttrs, lasting bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	attrs, err = l.client.Bucket(l.bucket).Object(l.object).Retryer(storage.WithMaxAttempts(attempts)).Attrs(ctx)
+	attrs, err = l.client.Bucket(l.bucket).Object(l.object).Retryer(retry).Attrs(ctx)
 	if err == nil {
 		return attrs, false, nil
 	}

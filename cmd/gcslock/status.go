@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cloud.google.com/go/storage"
 	"github.com/spf13/cobra"
 
 	"github.com/gcslock/gcslock/internal/inside"
@@ -149,7 +150,7 @@ func (r *report) left() string {
 
 // look is status's, and gets what only the object's content tells, too.
 func (l *looker) look(ctx context.Context) (report, error) {
-	attrs, _, err := l.read(ctx, lookAttempts)
+	attrs, _, err := l.read(ctx, storage.WithMaxAttempts(lookAttempts))
 	if err != nil {
 		return report{}, l.fail(exitStorage, err)
 	}

@@ -117,7 +117,7 @@ func (w *watcher) run(ctx context.Context) error {
 
 // step is one look.
 func (w *watcher) step(ctx context.Context) error {
-	attrs, lasting, err := w.read(ctx, 1)
+	attrs, lasting, err := w.read(ctx, once)
 	if err != nil {
 		if lasting && w.last == nil {
 			return w.fail(exitStorage, err)

@@ -112,7 +112,7 @@ func TestWatchTrouble(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	fault.Remove()
-	if line := p.stderr.line(); !strings.Contains(line, "503") || !strings.Contains(line, "trying again") {
+	if line := p.stderr.line(); !strings.Contains(line, "503") || !strings.Contains(line, "trying again") || strings.Contains(line, "attempts") {
 		t.Errorf("told %q", line)
 	}
 	if line := p.stderr.line(); !strings.Contains(line, "can be read again") {
