@@ -27,6 +27,7 @@ func init() {
 	inside.URL = objectURL
 	inside.Printable = printable
 	inside.Summary = summary
+	inside.Reserved = reserved[:]
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

@@ -38,6 +38,8 @@ const (
 	opRead   operation = "read"
 	opUpdate operation = "update"
 	opDelete operation = "delete"
+
+	opList operation = "list" // the command's, not the protocol's
 )
 
 // permission is the IAM permission that the operation needs
@@ -50,6 +52,8 @@ func (op operation) permission() string {
 		return "storage.objects.update"
 	case opDelete:
 		return "storage.objects.delete"
+	case opList:
+		return "storage.objects.list"
 	}
 	return "storage.objects.get"
 }

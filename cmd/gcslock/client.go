@@ -22,7 +22,9 @@ func newClient(ctx context.Context, emulator string) (*storage.Client, error) {
 func newWatchfulClient(ctx context.Context, emulator string) (*storage.Client, *serverTime, error) {
 	server := new(serverTime)
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	opts := emulatorOptions(emulator)
+	// Contents are read as the JSON API has them: emulators have nothing at the
+	// other one's address.
+	opts := append(emulatorOptions(emulator), storage.WithJSONReads())
 	var rt http.RoundTripper = dateReader{base, server}
 	if emulator == "" && os.Getenv("STORAGE_EMULATOR_HOST") == "" {
 		var err error

@@ -53,11 +53,11 @@ type workflow struct {
 	Jobs        map[string]struct {
 		RunsOn  string `yaml:"runs-on"`
 		Timeout int    `yaml:"timeout-minutes"`
-		Steps   []step
+		Steps   []workflowStep
 	}
 }
 
-type step struct {
+type workflowStep struct {
 	Name, Uses, Shell, Run string
 	With                   map[string]string
 }

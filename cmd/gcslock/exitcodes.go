@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/gcslock/gcslock"
@@ -12,9 +13,11 @@ import (
 // The exit codes, of sysexits.h and of the shell. exitCodeTable documents them.
 const (
 	exitOK            = 0
+	exitFree          = 3   // as systemctl status has it for what does not run
 	exitUsage         = 64  // EX_USAGE
 	exitStorage       = 69  // EX_UNAVAILABLE
 	exitLost          = 70  // EX_SOFTWARE
+	exitOutput        = 74  // EX_IOERR
 	exitLocked        = 75  // EX_TEMPFAIL
 	exitUnfit         = 78  // EX_CONFIG
 	exitNotExecutable = 126 // as a shell has it
@@ -22,15 +25,19 @@ const (
 	exitSignal        = 128 // and the signal's number, as a shell has it
 )
 
+// The docs have the same lines: a test compares them.
 const exitCodeTable = `Exit codes:
-  the command's own
+  0      done; run has its command's own code, whatever it is
+  3      status: the lock is free
   64     usage: a flag, a name or a duration is wrong; no request was sent
   69     storage: no permission, no bucket, no network
-  70     the lease was lost; the command was stopped, or had just ended
-  75     the lock is held by others, and the wait is over
-  126    the command can't be executed
-  127    the command was not found
-  128+n  the command died of signal n, or gcslock was told to end by signal n
+  70     run: the lease was lost; the command was stopped, or had just ended
+  74     the output could not be written
+  75     run: others hold the lock, and the wait is over; break: refused, because
+         the lock looks alive, is foreign, or has another ID by now
+  126    run: the command can't be executed
+  127    run: the command was not found
+  128+n  run: the command died of signal n, or gcslock was told to end by signal n
          while it waited for the lock`
 
 // A usageError is a mistake in the command line.
@@ -54,9 +61,14 @@ func exitCode(stderr io.Writer, err error) int {
 	case errors.As(err, &code):
 		return code.code
 	}
-	// What is left are mistakes in the command line: run tells all others
-	// itself, cobra knows no other kind.
 	fmt.Fprintf(stderr, "gcslock: %s\n", oneLine(err))
+	var usage usageError
+	var file *fs.PathError
+	if errors.As(err, &file) && !errors.As(err, &usage) {
+		return exitOutput // the one kind of file that is not named by a flag
+	}
+	// What is left are mistakes in the command line: the commands tell all
+	// others themselves, cobra knows no other kind.
 	return exitUsage
 }
 

@@ -37,6 +37,11 @@ const target = "gs://jobs/lock"
 
 func newSite(t *testing.T) *site {
 	t.Parallel()
+	return newSiteOf(t)
+}
+
+// newSiteOf is for tests that have several.
+func newSiteOf(t *testing.T) *site {
 	server := gcstest.New("jobs")
 	listener, err := server.Listen("127.0.0.1:0")
 	if err != nil {
@@ -170,6 +175,12 @@ func (l *lines) until(text string) string {
 	}
 	l.Fatalf("no line says %q: %q", text, l.seen)
 	return ""
+}
+
+// line is the next one.
+func (l *lines) line() string {
+	l.Helper()
+	return l.until("")
 }
 
 // rest reads until nobody can write any more, and returns what was not read

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,6 +33,9 @@ const (
 	eventLost     = "lost"
 	eventReleased = "released"
 	eventError    = "error"
+
+	eventRecovered = "recovered" // watch can read again
+	eventEmpty     = "empty"     // list has found no locks
 )
 
 const jsonHelp = `With --json each message of gcslock's own is one line of JSON on stderr: time,
@@ -79,13 +81,13 @@ func (t *teller) tell(m message) {
 		return
 	}
 	m.Time, m.Lock = time.Now(), t.lock
-	line := []byte("gcslock: " + m.Text)
+	line := []byte("gcslock: " + m.Text + "\n")
 	if t.json {
-		line, _ = json.Marshal(m) // no field of it can fail
+		line, _ = jsonLine(m) // no field of it can fail
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = t.out.Write(append(line, '\n'))
+	_, _ = t.out.Write(line)
 }
 
 // fail tells an error that ends the program, and returns its exit code.
@@ -158,16 +160,7 @@ func waitingText(who gcslock.Info, now time.Time) string {
 		fmt.Fprintf(&b, ": held by an object that is no lock of gcslock and never expires (generation %d)", who.Generation)
 		return b.String()
 	}
-	fmt.Fprintf(&b, ": held by %q", who.Owner)
-	if who.Host != "" {
-		fmt.Fprintf(&b, " on %q", who.Host)
-	}
-	if who.PID != 0 {
-		fmt.Fprintf(&b, ", pid %d", who.PID)
-	}
-	if who.Operation != "" {
-		fmt.Fprintf(&b, ", for %q", who.Operation)
-	}
+	b.WriteString(": held by " + holderOf(who).text())
 	if !who.AcquiredAt.IsZero() {
 		fmt.Fprintf(&b, ", since %s (%s ago)", clockTime(who.AcquiredAt), now.Sub(who.AcquiredAt).Round(time.Second))
 	}

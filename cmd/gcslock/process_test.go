@@ -4,30 +4,27 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestSignalsArePassedOn to the command, and the release follows its end.
-func TestSignalsArePassedOn(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(sig.String(), func(t *testing.T) {
-			s := newSite(t)
-			p := s.start("run", target, "--", "sh", "-c",
-				fmt.Sprintf(`trap "echo told; read line; exit 9" %d; echo ready; while :; do sleep 0.02; done`, sig))
-			p.stdout.until("ready")
-			p.signal(sig)
-			p.stdout.until("told")
-			if code := p.wait(); code != 9 {
-				t.Errorf("exit code %d, want the command's", code)
-			}
-			if _, ok := s.object(); ok {
-				t.Error("the lock was not released")
-			}
-		})
+// passesOn: the command gets the signal, and the release follows its end. (A
+// line of docs/cli.md, as are the others here that are no tests of their own.)
+func passesOn(sig syscall.Signal) func(*site, string) {
+	return func(s *site, _ string) {
+		p := s.start("run", target, "--", "sh", "-c",
+			fmt.Sprintf(`trap "echo told; read line; exit 9" %d; echo ready; while :; do sleep 0.02; done`, sig))
+		p.stdout.until("ready")
+		p.signal(sig)
+		p.stdout.until("told")
+		if code := p.wait(); code != 9 {
+			s.Errorf("exit code %d, want the command's", code)
+		}
+		if _, ok := s.object(); ok {
+			s.Error("the lock was not released")
+		}
 	}
 }
 
@@ -66,13 +63,8 @@ func TestSignalWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestKilled: the command dies with gcslock, and the next one gets in after the
-// ttl.
-func TestKilled(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("there is no parent-death signal on " + runtime.GOOS)
-	}
-	s := newSite(t)
+// killed: the command dies with gcslock, and the next one gets in after the ttl.
+func killed(s *site, _ string) {
 	p := s.start("run", "--ttl", "3s", target, "--", "sh", "-c", "echo ready; exec sleep 1000")
 	p.stdout.until("ready")
 	p.signal(syscall.SIGKILL)
@@ -80,45 +72,46 @@ func TestKilled(t *testing.T) {
 	p.stdout.rest() // ends when the command has no end of the pipe any more
 	left, ok := s.object()
 	if !ok {
-		t.Fatal("nobody was left to release, but the object is gone")
+		s.Fatal("nobody was left to release, but the object is gone")
 	}
 	code, _, stderr := s.run("run", "--ttl", "3s", target, "--", "true")
 	if code != 0 || !strings.Contains(stderr, "took over the stale lock") {
-		t.Errorf("exit code %d, stderr %q", code, stderr)
+		s.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	if d := time.Since(left.Updated); d < 3*time.Second {
-		t.Errorf("taken over %v after its last sign of life", d)
+		s.Errorf("taken over %v after its last sign of life", d)
 	}
 }
 
-// TestLost: the whole group is told, then killed.
-func TestLost(t *testing.T) {
-	const loop = "echo ready; while :; do sleep 0.02; done"
-	for _, tt := range []struct{ name, script, says string }{
-		{"stops", `trap "echo stopped; exit 0" TERM; ` + loop, "stopped"},
-		{"stubborn", `trap "" TERM; ` + loop, ""},
-		{"grandchild", `trap "exit 0" TERM; (trap "" TERM; ` + loop + `) & wait`, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := newSite(t)
-			p := s.start("run", "--ttl", "3s", "--grace", "200ms", target, "--", "sh", "-c", tt.script)
-			p.stdout.until("ready")
-			s.server.Delete("jobs", "lock")
-			p.stderr.until("abandoned")
-			if code := p.wait(); code != exitLost {
-				t.Errorf("exit code %d, want %d", code, exitLost)
-			}
-			// Returns when nobody of the group is left that could write.
-			if rest := p.stdout.rest(); rest != tt.says {
-				t.Errorf("the command says %q, want %q", rest, tt.says)
-			}
-			if rest := p.stderr.rest(); strings.Contains(rest, "gcslock:") {
-				t.Errorf("told again: %q", rest)
-			}
-			if _, ok := s.object(); ok {
-				t.Error("a lost lock was created again")
-			}
-		})
+const loop = "echo ready; while :; do sleep 0.02; done"
+
+// TestLostGroup: of a command that stops, and leaves a stubborn child, nothing is
+// left.
+func TestLostGroup(t *testing.T) {
+	lost(`trap "exit 0" TERM; (trap "" TERM; `+loop+`) & wait; `, "")(newSite(t), "")
+}
+
+// lost: the whole group is told, then killed. The script sets the command's
+// traps.
+func lost(script, says string) func(*site, string) {
+	return func(s *site, _ string) {
+		p := s.start("run", "--ttl", "3s", "--grace", "200ms", target, "--", "sh", "-c", script+loop)
+		p.stdout.until("ready")
+		s.server.Delete("jobs", "lock")
+		p.stderr.until("abandoned")
+		if code := p.wait(); code != exitLost {
+			s.Errorf("exit code %d, want %d", code, exitLost)
+		}
+		// Returns when nobody of the group is left that could write.
+		if rest := p.stdout.rest(); rest != says {
+			s.Errorf("the command says %q, want %q", rest, says)
+		}
+		if rest := p.stderr.rest(); strings.Contains(rest, "gcslock:") {
+			s.Errorf("told again: %q", rest)
+		}
+		if _, ok := s.object(); ok {
+			s.Error("a lost lock was created again")
+		}
 	}
 }
 

@@ -76,6 +76,9 @@ emulator instead. They need storage.objects.create, get, update and delete.
 	flags.DurationVar(&r.ttl, "ttl", gcslock.DefaultTTL, "how long the lock outlives a crash, 3s to 24h")
 	flags.DurationVar(&r.wait, "wait", 0, "longest wait for the lock; 0: try once (default: no limit)")
 	flags.StringVar(&r.owner, "owner", defaultOwner(), "label that tells people who holds the lock")
+	// The default is the process's own: in the help and the man page it would be
+	// somebody's who is long gone.
+	flags.Lookup("owner").DefValue = "HOST/PID"
 	flags.StringVar(&r.operation, "operation", "", "what the lock is held for, for people")
 	flags.StringVar(&r.payload, "payload", "", "`file` whose content the lock object gets")
 	flags.DurationVar(&r.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lease is lost")

@@ -36,7 +36,7 @@ func TestExitCodes(t *testing.T) {
 		{"not executable", nil, []string{target, "--", notExecutable}, 126, "permission denied"},
 		{"can't be started", nil, []string{target, "--", wrongFormat}, 126, "garbage"},
 		{"held, one try", func(s *site) { s.rival("somebody") }, []string{"--wait", "0", target, "--", "true"}, 75, `gs://jobs/lock is locked by "somebody"`},
-		{"held, wait over", func(s *site) { s.rival("somebody") }, []string{"--wait", "200ms", target, "--", "true"}, 75, `gs://jobs/lock is locked by "somebody"`},
+		{"held, wait over", func(s *site) { s.rival("somebody") }, []string{"--wait", "2s", target, "--", "true"}, 75, `gs://jobs/lock is locked by "somebody"`},
 		{"forbidden", forbid("storage.objects.create"), []string{target, "--", "true"}, 69, "needs permission storage.objects.create"},
 		{"no bucket", nil, []string{"gs://nowhere/lock", "--", "true"}, 69, "bucket does not exist"},
 		{"release fails", forbid("storage.objects.delete"), []string{target, "--", "sh", "-c", "exit 7"}, 7, "needs permission storage.objects.delete"},
@@ -90,6 +90,22 @@ func TestUsageErrors(t *testing.T) {
 		{"run --owner= gs://jobs/lock -- true", "owner label is empty"},
 		{"run --payload /nonexistent gs://jobs/lock -- true", "/nonexistent"},
 		{"run --bogus gs://jobs/lock -- true", "unknown flag: --bogus"},
+		{"status", "want gs://BUCKET/OBJECT; see gcslock status --help"},
+		{"status gs://jobs/a gs://jobs/b", "want gs://BUCKET/OBJECT; see gcslock status --help"},
+		{"status gs://jobs", `"gs://jobs" does not name an object`},
+		{"status gs://jobs/..", `".." is refused by Cloud Storage`},
+		{"watch", "want gs://BUCKET/OBJECT; see gcslock watch --help"},
+		{"watch --every 99ms gs://jobs/lock", "--every 99ms is less than 100ms"},
+		{"list", "want gs://BUCKET or gs://BUCKET/PREFIX; see gcslock list --help"},
+		{"list jobs", `"jobs" does not name a bucket`},
+		{"list gs://", `"gs://" does not name a bucket`},
+		{"list gs:///x", `"gs:///x" does not name a bucket`},
+		{"break", "want gs://BUCKET/OBJECT; see gcslock break --help"},
+		{"break gs://jobs/lock", "want --id GENERATION: gcslock status gs://jobs/lock shows it"},
+		{"break gs://jobs/$x --force", "want --id GENERATION: gcslock status 'gs://jobs/$x' shows it"},
+		{"break gs://jobs/lock --id 0", "--id 0 is no generation: gcslock status gs://jobs/lock shows it"},
+		{"break gs://jobs/lock --id latest", `"latest" for "--id"`},
+		{"man", "accepts 1 arg(s), received 0"},
 		{"frobnicate", `unknown command "frobnicate"`},
 		{"emulator --listen 0.0.0.0:0", "not a loopback address"},
 		{"emulator extra", `"extra"`},
@@ -176,7 +192,7 @@ func TestHostileHolder(t *testing.T) {
 	obj := s.rival(hostile)
 	obj.Metadata["operation"], obj.Metadata["host"] = hostile, hostile
 	s.server.Put("jobs", "lock", obj)
-	_, _, stderr := s.run("run", "--wait", "300ms", target, "--", "true")
+	_, _, stderr := s.run("run", "--wait", "2s", target, "--", "true")
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 	if len(lines) != 2 {
 		t.Errorf("%d lines, want the wait and the error: %q", len(lines), lines)
@@ -185,6 +201,16 @@ func TestHostileHolder(t *testing.T) {
 		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) || !strings.Contains(line, `\x1b[2J`) {
 			t.Errorf("printed %q", line)
 		}
+	}
+}
+
+// TestHostileHolderInJSON: nor with --json.
+func TestHostileHolderInJSON(t *testing.T) {
+	s := newSite(t)
+	s.rival("\x1b[2J\u202e\u009b")
+	_, _, stderr := s.run("run", "--json", "--wait", "2s", target, "--", "true")
+	if bad := unprintable(stderr); bad != "" || !strings.Contains(stderr, `\u001b[2J\u202e\u009b`) {
+		t.Errorf("printed %q, with %q", stderr, bad)
 	}
 }
 

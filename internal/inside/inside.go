@@ -84,8 +84,8 @@ var (
 // What package gcslock knows of requests, set by it.
 var (
 	// Failed is the outcome that a request's error stands for, and the error in
-	// words for the person who has to mend it. op is create, read, update or
-	// delete, as in store.go; url is for the words.
+	// words for the person who has to mend it. op is create, read, update, delete
+	// or list, as in store.go; url is for the words.
 	Failed func(op, url string, err error) (Outcome, error)
 	// URL is how people name an object, safe to print.
 	URL func(bucket, object string) string
@@ -94,6 +94,8 @@ var (
 	// Summary is a request's error on one line, safe to print, in the server's
 	// own words where it gave any.
 	Summary func(err error) string
+	// Reserved are the keys of a lock object's metadata that are the protocol's.
+	Reserved []string
 )
 
 // KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has
