@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -16,19 +17,23 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 	if err := c.start(); err != nil {
 		return 0, err
 	}
+	asked := false // to end
 	lost := lease.Context().Done()
 	var kill <-chan time.Time
 	for {
 		select {
 		case s := <-signals.caught:
-			c.signal(s)
+			c.signal(r.request(s))
+			asked = true
 		case <-lost:
 			lost = nil // once
 			after := killAfter(r.grace, r.ttl, time.Until(lease.Expires()))
 			r.lossTold = true
 			r.tell(message{Event: eventLost, Token: lease.Token(),
 				Text: fmt.Sprintf("%s; stopping the command, and killing it in %v", oneLine(context.Cause(lease.Context())), after.Round(time.Millisecond))})
-			c.signal(syscall.SIGTERM)
+			if !r.interrupts || !asked {
+				c.signal(r.request(syscall.SIGTERM))
+			}
 			kill = time.After(after)
 		case <-kill:
 			c.kill()
@@ -40,6 +45,17 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 			return code, nil
 		}
 	}
+}
+
+// request is the signal that asks the command to end, where s asks us. Terraform
+// stops at SIGINT and saves its state, while its plugins ignore that; any other
+// signal ends the plugins under it. A second SIGINT has it end without saving.
+// That is for people to send: a loss adds none to one that was passed on.
+func (r *runner) request(s os.Signal) os.Signal {
+	if r.interrupts {
+		return os.Interrupt
+	}
+	return s
 }
 
 // killAfter is how long the command may take to stop: the grace, or less, so
