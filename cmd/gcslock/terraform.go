@@ -25,11 +25,11 @@ const (
 
 	// terraformGrace is what the default ttl allows, and a little less.
 	terraformGrace = 20 * time.Second
-
-	// terraformRefresh is the longest time between two refreshes, whatever the
-	// ttl: after a force-unlock it is how long the holder does not know.
-	terraformRefresh = 20 * time.Second
 )
+
+// refreshInterval is the library's default for the ttl, or 20 seconds: it is how
+// long a holder does not know of a force-unlock.
+func refreshInterval(ttl time.Duration) time.Duration { return min(ttl/3, 20*time.Second) }
 
 // A terraformRun is one call of gcslock terraform.
 type terraformRun struct {
@@ -117,7 +117,7 @@ func (t *terraformRun) parse(args []string, dash int) (locks bool, err error) {
 	}
 	t.bucket, t.object = state.Bucket, state.Lock()
 	t.operation = cmp.Or(t.operation, t.parsed.String())
-	t.options = append(t.options, gcslock.WithRefreshInterval(min(t.ttl/3, terraformRefresh)))
+	t.options = append(t.options, gcslock.WithRefreshInterval(refreshInterval(t.ttl)))
 	if err := t.configure(); err != nil {
 		return false, err
 	}

@@ -91,7 +91,7 @@ func (c Command) CheckBackend(want State, getenv func(string) string) (endpoint 
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	if noted.Backend.Type != "gcs" {
-		return "", fmt.Errorf("the state's backend is %q by %s, and a lock at %s would not protect it", noted.Backend.Type, file, want.location())
+		return "", fmt.Errorf("the state's backend is %q in %s, and a lock at %s would not protect it", noted.Backend.Type, file, want.location())
 	}
 	var config struct {
 		Bucket, Prefix string
@@ -102,7 +102,7 @@ func (c Command) CheckBackend(want State, getenv func(string) string) (endpoint 
 	}
 	have := State{config.Bucket, config.Prefix, want.Workspace}
 	if have.Bucket != want.Bucket || have.Lock() != want.Lock() {
-		return "", fmt.Errorf("the state is at %s by %s, and a lock at %s would not protect it", have.location(), file, want.location())
+		return "", fmt.Errorf("the state is at %s, as %s has it, and a lock at %s would not protect it", have.location(), file, want.location())
 	}
 	return config.Endpoint, nil
 }
