@@ -39,10 +39,11 @@ type runner struct {
 	lossTold bool
 
 	// What gcslock terraform has otherwise.
-	endpoint   string                      // not Google's and not an emulator's
-	setting    []string                    // more of the command's environment
-	interrupts bool                        // the command is asked to end by SIGINT alone
-	ready      func(context.Context) error // called once the lock is held
+	endpoint    string                      // not Google's and not an emulator's
+	setting     []string                    // more of the command's environment
+	interrupts  bool                        // the command is asked to end by SIGINT alone
+	interrupted bool                        // that was done
+	ready       func(context.Context) error // called once the lock is held
 }
 
 func newRun() *cobra.Command {

@@ -17,23 +17,19 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 	if err := c.start(); err != nil {
 		return 0, err
 	}
-	asked := false // to end
 	lost := lease.Context().Done()
 	var kill <-chan time.Time
 	for {
 		select {
 		case s := <-signals.caught:
-			c.signal(r.request(s))
-			asked = true
+			r.ask(c, s)
 		case <-lost:
 			lost = nil // once
 			after := killAfter(r.grace, r.ttl, time.Until(lease.Expires()))
 			r.lossTold = true
 			r.tell(message{Event: eventLost, Token: lease.Token(),
 				Text: fmt.Sprintf("%s; stopping the command, and killing it in %v", oneLine(context.Cause(lease.Context())), after.Round(time.Millisecond))})
-			if !r.interrupts || !asked {
-				c.signal(r.request(syscall.SIGTERM))
-			}
+			r.ask(c, syscall.SIGTERM)
 			kill = time.After(after)
 		case <-kill:
 			c.kill()
@@ -47,15 +43,21 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 	}
 }
 
-// request is the signal that asks the command to end, where s asks us. Terraform
-// stops at SIGINT and saves its state, while its plugins ignore that; any other
-// signal ends the plugins under it. A second SIGINT has it end without saving.
-// That is for people to send: a loss adds none to one that was passed on.
-func (r *runner) request(s os.Signal) os.Signal {
-	if r.interrupts {
-		return os.Interrupt
+// ask asks the command to end, by the signal that asked us. Terraform gets SIGINT
+// instead: it stops then and saves its state, and its plugins ignore that, which
+// any other signal ends under it. It gets one only, because at the second it ends
+// without saving, and those who send SIGTERM or SIGHUP after a while, as services
+// that cancel jobs do, or a loss, do not mean that. A person who sends SIGINT again
+// does.
+func (r *runner) ask(c *child, s os.Signal) {
+	if !r.interrupts {
+		c.signal(s)
+		return
 	}
-	return s
+	if s == os.Interrupt || !r.interrupted {
+		c.signal(os.Interrupt)
+	}
+	r.interrupted = true
 }
 
 // killAfter is how long the command may take to stop: the grace, or less, so

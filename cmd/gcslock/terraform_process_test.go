@@ -26,7 +26,7 @@ func TestTerraformIsInterrupted(t *testing.T) {
 			p.stdout.until("ready")
 			p.signal(sig)
 			p.stdout.until("INT 1")
-			p.signal(sig) // people do that who can't wait
+			p.signal(syscall.SIGINT) // people do that who can't wait
 			p.stdout.until("INT 2")
 			if _, ok := s.stateLock(); !ok {
 				t.Error("released under a terraform that still runs")
@@ -69,14 +69,17 @@ func TestTerraformLost(t *testing.T) {
 	}
 }
 
-// TestTerraformLostWhileItStops: it has been interrupted, and a second interrupt
-// would keep it from saving its state.
-func TestTerraformLostWhileItStops(t *testing.T) {
+// TestTerraformInterruptedOnce: a second interrupt would keep it from saving its
+// state. Neither what a service sends that does not want to wait, nor a loss, is
+// one.
+func TestTerraformInterruptedOnce(t *testing.T) {
 	s := newStateSite(t, counting(3))
 	p := s.start("terraform", "--ttl", "3s", "--grace", "500ms", stateTarget, "--", "terraform", "apply")
 	p.stdout.until("ready")
 	p.signal(syscall.SIGTERM)
 	p.stdout.until("INT 1")
+	p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGHUP)
 	s.server.Delete("jobs", stateLock)
 	p.stderr.until("abandoned")
 	if code := p.wait(); code != exitLost {
