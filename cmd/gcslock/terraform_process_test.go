@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // counting says ready, and counts the signals that it gets: at the last of them
@@ -87,20 +86,5 @@ func TestTerraformInterruptedOnce(t *testing.T) {
 	}
 	if rest := p.stdout.rest(); rest != "" { // returns after the kill
 		t.Errorf("terraform was told %q", rest)
-	}
-}
-
-// TestTerraformRefresh: after a force-unlock the holder does not go on for long,
-// whatever the ttl.
-func TestTerraformRefresh(t *testing.T) {
-	for _, tt := range []struct{ ttl, want time.Duration }{
-		{terraformTTL, 20 * time.Second}, {24 * time.Hour, 20 * time.Second}, {30 * time.Second, 10 * time.Second},
-	} {
-		if got := refreshInterval(tt.ttl); got != tt.want {
-			t.Errorf("ttl %v: every %v, want %v", tt.ttl, got, tt.want)
-		}
-	}
-	if after := killAfter(terraformGrace, terraformTTL, 0); after != terraformGrace {
-		t.Errorf("the default ttl cuts the default grace to %v", after)
 	}
 }
