@@ -89,6 +89,8 @@ func TestUsageErrors(t *testing.T) {
 		{"run --grace -1s gs://jobs/lock -- true", "--grace -1s is negative"},
 		{"run --owner= gs://jobs/lock -- true", "owner label is empty"},
 		{"run --payload /nonexistent gs://jobs/lock -- true", "/nonexistent"},
+		{"run --payload-terraform gs://jobs/lock -- true", "does not end in .tflock"},
+		{"run --payload x --payload-terraform gs://jobs/a.tflock -- true", "payload payload-terraform"},
 		{"run --bogus gs://jobs/lock -- true", "unknown flag: --bogus"},
 		{"frobnicate", `unknown command "frobnicate"`},
 		{"emulator --listen 0.0.0.0:0", "not a loopback address"},

@@ -97,11 +97,17 @@ func (r *runner) readLockInfo(ctx context.Context, generation int64) (terraform.
 	return terraform.ParseLockInfo(text)
 }
 
-// explain adds to the error of a wait what is known of a foreign holder.
+// explain is the error of a wait for the lock, in the words of foreign for the
+// holders that are known to that alone.
 func (r *runner) explain(ctx context.Context, err error) error {
 	var held *gcslock.HeldError
 	if r.foreign == nil || !errors.As(err, &held) || !held.Holder.Foreign {
 		return err
 	}
-	return fmt.Errorf("%w; it is %s", err, r.foreign(ctx, &held.Holder))
+	over := ""
+	if errors.Is(err, context.DeadlineExceeded) {
+		over = "; the wait is over"
+	}
+	holder := held.Holder
+	return fmt.Errorf("%s is locked by %s%s", r.lock, r.foreign(ctx, &holder), over)
 }

@@ -53,7 +53,8 @@ killed, the next one has the lock when the ttl is over.
 This is for apply, destroy, plan, refresh, import, taint, untaint and state mv,
 rm, push and replace-provider. All other commands run as they are, and gcslock
 sends no request for them. BUCKET and PREFIX have to be those of the backend that
-terraform init has set up.
+terraform init has set up, and the workspace has to have a state (else exit code
+69): Terraform takes the lock for itself to create one.
 
 SIGINT, SIGTERM and SIGHUP are passed on as SIGINT: Terraform stops, saves its
 state and ends. At a second one it would end without saving, so that after the

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -203,12 +204,16 @@ func TestRealKeepsUsOut(t *testing.T) {
 // TestRealKilled outright in the middle of an apply: the next one gets in after
 // the ttl, and goes on with it.
 func TestRealKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no parent-death signal on " + runtime.GOOS)
+	}
 	eachProgram(t, func(s *realSite) {
 		apply, release := s.slowApply()
 		p := s.start(s.lockedWith([]string{"--ttl", "3s"}, apply...)...)
 		p.stdout.until("in the middle")
 		p.signal(syscall.SIGKILL)
 		p.wait()
+		p.stdout.rest() // ends when the program has no end of the pipe any more
 		left, ok := s.stateLock()
 		if !ok || s.inState("last") {
 			s.Fatal("nobody was left to release, but the lock is gone, or the apply has gone on")

@@ -245,6 +245,9 @@ func TestTerraformForeign(t *testing.T) {
 						}
 					}
 				}
+				if over := strings.Contains(told[1], "the wait is over"); over != (wait != "0") {
+					t.Errorf("wait %s: %q", wait, told[1])
+				}
 				if now, ok := s.stateLock(); !ok || now.Generation != lock.Generation {
 					t.Error("the lock is gone")
 				}
