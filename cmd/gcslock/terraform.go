@@ -149,6 +149,9 @@ func (t *terraformRun) check(state terraform.State) error {
 	if err != nil {
 		return err
 	}
+	if err := t.parsed.CheckPlan(state); err != nil {
+		return err
+	}
 	t.setting = []string{"TF_WORKSPACE=" + state.Workspace, t.parsed.Unlocked(os.Getenv)}
 	t.ready = func(ctx context.Context) error { return t.findState(ctx, state) }
 	return t.chooseEndpoint(cmp.Or(endpoint,

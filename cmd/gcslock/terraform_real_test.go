@@ -315,3 +315,30 @@ func TestRealPush(t *testing.T) {
 		}
 	})
 }
+
+// TestRealPlan: a saved plan carries the state that it is for, and another one's
+// lock would not protect it.
+func TestRealPlan(t *testing.T) {
+	eachProgram(t, func(s *realSite) {
+		if code, _, stderr := s.run(s.locked("plan", "-out=saved")...); code != 0 {
+			s.Fatalf("plan: exit code %d, stderr %q", code, stderr)
+		}
+		s.server.Put("jobs", "team/app/prod.tfstate", gcstest.Object{})
+		code, _, stderr := s.run(s.lockedWith([]string{"--workspace", "prod"}, "apply", "saved")...)
+		if code != exitUsage || !strings.Contains(stderr, `saved is for the workspace "default", not "prod"`) {
+			s.Errorf("in another workspace: exit code %d, stderr %q", code, stderr)
+		}
+
+		other := "gs://jobs/other"
+		s.server.Put("jobs", "other/default.tfstate", gcstest.Object{})
+		data := s.initialise(`{"bucket": "jobs", "prefix": "other"}`)
+		code, _, stderr = s.run("terraform", other, "--", s.program, "-chdir="+s.directory, "apply", "saved")
+		if code != exitUsage || !strings.Contains(stderr, "saved is for the state at gs://jobs/team/app, and a lock at gs://jobs/other would not protect it") {
+			s.Errorf("in another directory, %s: exit code %d, stderr %q", data, code, stderr)
+		}
+		s.env = append(s.env, "TF_DATA_DIR=")
+		if code, stdout, stderr := s.run(s.locked("apply", "saved")...); code != 0 || !s.inState("last") {
+			s.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+	})
+}
