@@ -248,6 +248,9 @@ func TestTerraformForeign(t *testing.T) {
 				if over := strings.Contains(told[1], "the wait is over"); over != (wait != "0") {
 					t.Errorf("wait %s: %q", wait, told[1])
 				}
+				if bodies := s.bodies(); tt.body == plainInfo && bodies != 1 {
+					t.Errorf("%d bodies read", bodies)
+				}
 				if now, ok := s.stateLock(); !ok || now.Generation != lock.Generation {
 					t.Error("the lock is gone")
 				}
@@ -272,15 +275,20 @@ func TestTerraformForeignCost(t *testing.T) {
 		t.Errorf("the holder is %+v", h)
 	}
 	s.server.Delete("jobs", stateLock)
-	code, bodies := p.wait(), 0
-	for _, r := range s.server.Requests() {
-		if strings.Contains(r.URL, "alt=media") {
-			bodies++
-		}
-	}
-	if code != 0 || bodies != 2 {
+	if code, bodies := p.wait(), s.bodies(); code != 0 || bodies != 2 {
 		t.Errorf("exit code %d, %d bodies read", code, bodies)
 	}
+}
+
+// bodies is how many reads of an object's content there were.
+func (s *site) bodies() int {
+	n := 0
+	for _, r := range s.server.Requests() {
+		if strings.Contains(r.URL, "alt=media") {
+			n++
+		}
+	}
+	return n
 }
 
 // TestTerraformNoState: Terraform would lock it itself, to create it.
