@@ -20,7 +20,7 @@ import (
 	"github.com/gcslock/gcslock"
 )
 
-// A runner is one call of gcslock run.
+// A runner is one call of gcslock run, or what gcslock terraform has of it.
 type runner struct {
 	*teller
 	bucket, object string
@@ -207,10 +207,11 @@ func (r *runner) open(ctx context.Context) (*gcslock.Lock, func(), error) {
 		}
 		r.tell(message{Event: eventEmulator, Text: "using the local emulator at " + emulator})
 	}
-	client, err := newClient(ctx, emulator)
+	opts := emulatorOptions(emulator)
 	if r.endpoint != "" {
-		client, err = openClient(ctx, option.WithEndpoint(r.endpoint))
+		opts = []option.ClientOption{option.WithEndpoint(r.endpoint)}
 	}
+	client, err := openClient(ctx, opts...)
 	if err != nil {
 		return nil, nil, err
 	}

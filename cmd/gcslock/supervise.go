@@ -44,11 +44,10 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 }
 
 // ask asks the command to end, by the signal that asked us. Terraform gets SIGINT
-// instead: it stops then and saves its state, and its plugins ignore that, which
-// any other signal ends under it. It gets one only, because at the second it ends
-// without saving, and those who send SIGTERM or SIGHUP after a while, as services
-// that cancel jobs do, or a loss, do not mean that. A person who sends SIGINT again
-// does.
+// instead, at which it stops and saves its state: its plugins are in its group, and
+// every signal but this one ends them under it. At a second SIGINT it ends without
+// saving. A person who sends one means that; a service that sends SIGTERM or SIGHUP
+// after a while does not, and a loss does not either.
 func (r *runner) ask(c *child, s os.Signal) {
 	if !r.interrupts {
 		c.signal(s)

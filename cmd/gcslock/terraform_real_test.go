@@ -209,7 +209,7 @@ func TestRealKilled(t *testing.T) {
 	}
 	eachProgram(t, func(s *realSite) {
 		apply, release := s.slowApply()
-		p := s.start(s.lockedWith([]string{"--ttl", "3s"}, apply...)...)
+		p := s.start(s.lockedWith([]string{"--ttl", "5s"}, apply...)...)
 		p.stdout.until("in the middle")
 		p.signal(syscall.SIGKILL)
 		p.wait()
