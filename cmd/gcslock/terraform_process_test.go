@@ -68,8 +68,8 @@ func TestTerraformLost(t *testing.T) {
 	}
 }
 
-// TestTerraformInterruptedOnce: a second interrupt would keep it from saving its
-// state. Neither what a service sends that does not want to wait, nor a loss, is
+// TestTerraformInterruptedOnce: a second interrupt would keep it from saving what
+// it was doing. Neither what a service sends that does not want to wait, nor a loss, is
 // one.
 func TestTerraformInterruptedOnce(t *testing.T) {
 	s := newStateSite(t, counting(3))
