@@ -45,9 +45,9 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 
 // ask asks the command to end, by the signal that asked us. Terraform gets SIGINT
 // instead, at which it stops and saves its state: its plugins are in its group, and
-// every signal but this one ends them under it. At a second SIGINT it ends without
-// waiting for what it was doing. A person who sends one means that; a service that sends SIGTERM or SIGHUP
-// after a while does not, and a loss does not either.
+// every signal but this one ends them under it. At a second SIGINT it does not wait
+// for what it was doing. A person who sends one means that; a service that sends
+// SIGTERM or SIGHUP after a while does not, and a loss does not either.
 func (r *runner) ask(c *child, s os.Signal) {
 	if !r.interrupts {
 		c.signal(s)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+
+	"github.com/gcslock/gcslock/gcstest"
 )
 
 // counting says ready, and counts the signals that it gets: at the last of them
@@ -69,8 +71,8 @@ func TestTerraformLost(t *testing.T) {
 }
 
 // TestTerraformInterruptedOnce: a second interrupt would keep it from saving what
-// it was doing. Neither what a service sends that does not want to wait, nor a loss, is
-// one.
+// it was doing. Neither what a service sends that does not want to wait, nor a
+// loss, is one.
 func TestTerraformInterruptedOnce(t *testing.T) {
 	s := newStateSite(t, counting(3))
 	p := s.start("terraform", "--ttl", "3s", "--grace", "500ms", stateTarget, "--", "terraform", "apply")
@@ -81,6 +83,23 @@ func TestTerraformInterruptedOnce(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	s.server.Delete("jobs", stateLock)
 	p.stderr.until("abandoned")
+	if code := p.wait(); code != exitLost {
+		t.Errorf("exit code %d, want %d", code, exitLost)
+	}
+	if rest := p.stdout.rest(); rest != "" { // returns after the kill
+		t.Errorf("terraform was told %q", rest)
+	}
+}
+
+// TestTerraformCutOff from storage: it is interrupted, and gone before others can
+// have the lock.
+func TestTerraformCutOff(t *testing.T) {
+	s := newStateSite(t, counting(9))
+	p := s.start("terraform", "--ttl", "3s", stateTarget, "--", "terraform", "apply")
+	p.stdout.until("ready")
+	s.server.Inject(gcstest.Fault{Op: gcstest.Update, Do: gcstest.FailStatus(503)})
+	p.stderr.until("abandoned")
+	p.stdout.until("INT 1")
 	if code := p.wait(); code != exitLost {
 		t.Errorf("exit code %d, want %d", code, exitLost)
 	}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -171,6 +175,29 @@ func TestTerraformUsageErrors(t *testing.T) {
 				t.Errorf("requests %q", ops)
 			}
 		})
+	}
+}
+
+// TestTerraformPlan: a saved plan for another state is one of them, too.
+func TestTerraformPlan(t *testing.T) {
+	s := newStateSite(t, "echo ran")
+	var plan bytes.Buffer
+	archive := zip.NewWriter(&plan)
+	w, err := archive.Create("tfplan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(w, "\x6a\x04\x0a\x02s3") // field 13, the backend, whose field 1 is its type
+	if err := errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "saved")
+	if err := os.WriteFile(name, plan.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := s.run("terraform", stateTarget, "--", "terraform", "apply", name)
+	if code != exitUsage || !strings.Contains(stderr, `saved is for the backend "s3"`) || stdout != "" || s.ops() != "" {
+		t.Errorf("exit code %d, stderr %q, stdout %q, requests %q", code, stderr, stdout, s.ops())
 	}
 }
 
