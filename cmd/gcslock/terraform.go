@@ -39,12 +39,7 @@ type terraformRun struct {
 	chosen    bool // workspace is set
 }
 
-func newTerraform() *cobra.Command {
-	t := &terraformRun{runner: &runner{teller: &teller{}, interrupts: true}}
-	cmd := &cobra.Command{
-		Use:   "terraform [flags] gs://BUCKET/PREFIX -- terraform COMMAND ARG...",
-		Short: "Run Terraform or OpenTofu under a state lock that frees itself",
-		Long: `Holds the lock object of Terraform's gcs backend, PREFIX/WORKSPACE.tflock, while
+const terraformHelp = `Holds the lock object of Terraform's gcs backend, PREFIX/WORKSPACE.tflock, while
 the command runs, and switches the command's own locking of that state off, by
 -lock=false in TF_CLI_ARGS_apply and the like. Plain terraform is kept out
 meanwhile, and keeps us out; its own locks are never taken over. If gcslock is
@@ -63,9 +58,14 @@ once, unless it had one, and SIGKILL after the grace, or earlier, before others
 can have the lock. If gcslock itself is killed, Terraform is, too (on Linux).
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
-emulator instead. They need storage.objects.create, get, update and delete.
+emulator instead. They need storage.objects.create, get, update and delete.`
 
-` + jsonHelp + "\n\n" + exitCodeTable,
+func newTerraform() *cobra.Command {
+	t := &terraformRun{runner: &runner{teller: &teller{}, interrupts: true}}
+	cmd := &cobra.Command{
+		Use:     "terraform [flags] gs://BUCKET/PREFIX -- terraform COMMAND ARG...",
+		Short:   "Run Terraform or OpenTofu under a state lock that frees itself",
+		Long:    terraformHelp + "\n\n" + jsonHelp + "\n\n" + exitCodeTable,
 		Example: `  gcslock terraform gs://states/network -- terraform apply -auto-approve plan.out`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.out = cmd.ErrOrStderr()
