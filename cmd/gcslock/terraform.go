@@ -53,9 +53,10 @@ terraform init has set up, and the workspace has to have a state (else exit code
 
 SIGINT, SIGTERM and SIGHUP are passed on as SIGINT: Terraform stops, saves its
 state and ends. At a second one it would not wait for what it was doing, so that
-after the first only SIGINT is passed on. If the lease is lost, Terraform gets SIGINT at
-once, unless it had one, and SIGKILL after the grace, or earlier, before others
-can have the lock. If gcslock itself is killed, Terraform is, too (on Linux).
+after the first only SIGINT is passed on. If the lease is lost, Terraform gets
+SIGINT at once, unless it had one, and SIGKILL after the grace, or earlier, before
+others can have the lock. If gcslock itself is killed, Terraform is, too (on
+Linux).
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
 emulator instead. They need storage.objects.create, get, update and delete.`
