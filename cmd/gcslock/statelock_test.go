@@ -34,7 +34,7 @@ func TestTerraformForeign(t *testing.T) {
 	} {
 		waits := []string{"0"}
 		if tt.body == plainInfo {
-			waits = append(waits, "5s")
+			waits = append(waits, "2s")
 		}
 		for _, wait := range waits {
 			t.Run(tt.name+" wait "+wait, func(t *testing.T) {
