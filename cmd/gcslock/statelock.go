@@ -106,8 +106,9 @@ func (r *runner) explain(ctx context.Context, err error) error {
 	}
 	over := ""
 	if errors.Is(err, context.DeadlineExceeded) {
-		over = "; the wait is over"
+		over = "the wait is over: "
 	}
 	holder := held.Holder
-	return fmt.Errorf("%s is locked by %s%s", r.lock, r.foreign(ctx, &holder), over)
+	// The command to copy comes last.
+	return fmt.Errorf("%s%s is locked by %s", over, r.lock, r.foreign(ctx, &holder))
 }
