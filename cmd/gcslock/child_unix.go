@@ -43,6 +43,12 @@ func (c *child) signal(s os.Signal) {
 
 func (c *child) kill() { c.signal(unix.SIGKILL) }
 
+// become is the command from here on: signals, the terminal and the exit code
+// need nobody in between. It returns only if that fails.
+func become(path string, args, environment []string) (int, error) {
+	return 0, &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, args, environment)}
+}
+
 // killedBy is the signal that ended the process, if one did.
 func killedBy(state *os.ProcessState) (int, bool) {
 	if state == nil {

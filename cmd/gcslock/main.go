@@ -33,7 +33,7 @@ frees the lock by itself.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newStatus(), newList(), newWatch(), newBreak(), newCheck(), newEmulator(), newMan(), newVersion())
+	root.AddCommand(newRun(), newTerraform(), newStatus(), newList(), newWatch(), newBreak(), newCheck(), newEmulator(), newMan(), newVersion())
 	describeCompletion(root)
 	return root
 }

@@ -69,6 +69,10 @@ type teller struct {
 	quiet, json bool
 	lock        string // the gs:// URL
 
+	// foreign, if set, has words for a holder that the library does not know,
+	// and adds to the Info what can be known.
+	foreign func(context.Context, *gcslock.Info) string
+
 	mu      sync.Mutex // guards out and waiting
 	out     io.Writer
 	waiting int64 // the generation of the holder that was told of last
@@ -104,14 +108,15 @@ const (
 )
 
 // Enabled, Handle, WithAttrs and WithGroup make the teller the handler of the
-// library's log. The library sends no request for it.
+// library's log. The library sends no request for it; foreign may, once for each
+// new holder.
 func (t *teller) Enabled(context.Context, slog.Level) bool { return true }
 
 func (t *teller) WithAttrs([]slog.Attr) slog.Handler { return t }
 
 func (t *teller) WithGroup(string) slog.Handler { return t }
 
-func (t *teller) Handle(_ context.Context, r slog.Record) error {
+func (t *teller) Handle(ctx context.Context, r slog.Record) error {
 	var who gcslock.Info
 	var reason, failure string
 	r.Attrs(func(a slog.Attr) bool {
@@ -128,7 +133,11 @@ func (t *teller) Handle(_ context.Context, r slog.Record) error {
 	switch {
 	case r.Message == logContended:
 		if t.isNews(who.Generation) {
-			t.tell(message{Event: eventWaiting, Text: waitingText(who, time.Now()), Holder: holderOf(who)})
+			text := waitingText(who, time.Now())
+			if who.Foreign && t.foreign != nil {
+				text = fmt.Sprintf("waiting for %s: held by %s", who.URL(), t.foreign(ctx, &who))
+			}
+			t.tell(message{Event: eventWaiting, Text: text, Holder: holderOf(who)})
 		}
 	case r.Message == logTookOver:
 		t.tell(message{Event: eventTakeover, Holder: holderOf(who),

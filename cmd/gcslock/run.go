@@ -15,11 +15,12 @@ import (
 
 	"cloud.google.com/go/storage"
 	"github.com/spf13/cobra"
+	"google.golang.org/api/option"
 
 	"github.com/gcslock/gcslock"
 )
 
-// A runner is one call of gcslock run.
+// A runner is one call of gcslock run, or what gcslock terraform has of it.
 type runner struct {
 	*teller
 	bucket, object string
@@ -30,10 +31,19 @@ type runner struct {
 	limitWait        bool // wait is set
 	owner, operation string
 	payload          string // a file
+	payloadTerraform bool
 	emulator         bool
 
 	options  []gcslock.Option // the lock's, as the flags have them
+	client   *storage.Client  // set by open
 	lossTold bool
+
+	// What gcslock terraform has otherwise.
+	endpoint    string                      // not Google's and not an emulator's
+	setting     []string                    // more of the command's environment
+	interrupts  bool                        // the command is asked to end by SIGINT alone
+	interrupted bool                        // that was done
+	ready       func(context.Context) error // called once the lock is held
 }
 
 func newRun() *cobra.Command {
@@ -72,20 +82,28 @@ emulator instead. They need storage.objects.create, get, update and delete.
 			return r.run(cmd.Context())
 		},
 	}
+	r.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&r.ttl, "ttl", gcslock.DefaultTTL, "how long the lock outlives a crash, 3s to 24h")
+	flags.StringVar(&r.operation, "operation", "", "what the lock is held for, for people")
+	flags.StringVar(&r.payload, "payload", "", "`file` whose content the lock object gets")
+	flags.BoolVar(&r.payloadTerraform, "payload-terraform", false, "the lock object gets Terraform's lock information; its name has to end in .tflock")
+	cmd.MarkFlagsMutuallyExclusive("payload", "payload-terraform")
+	flags.DurationVar(&r.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lease is lost")
+	flags.BoolVar(&r.emulator, "emulator", false, "use a local server in memory, started if there is none")
+	return cmd
+}
+
+// addFlags adds those that all commands have that take a lock, with one default.
+func (r *runner) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.DurationVar(&r.wait, "wait", 0, "longest wait for the lock; 0: try once (default: no limit)")
 	flags.StringVar(&r.owner, "owner", defaultOwner(), "label that tells people who holds the lock")
 	// The default is the process's own: in the help and the man page it would be
 	// somebody's who is long gone.
 	flags.Lookup("owner").DefValue = "HOST/PID"
-	flags.StringVar(&r.operation, "operation", "", "what the lock is held for, for people")
-	flags.StringVar(&r.payload, "payload", "", "`file` whose content the lock object gets")
-	flags.DurationVar(&r.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lease is lost")
 	flags.BoolVar(&r.quiet, "quiet", false, "tell errors only")
 	flags.BoolVar(&r.json, "json", false, "tell in JSON, a line each")
-	flags.BoolVar(&r.emulator, "emulator", false, "use a local server in memory, started if there is none")
-	return cmd
 }
 
 // defaultOwner is the library's default, which the command's environment shows,
@@ -106,6 +124,24 @@ func (r *runner) parse(args []string, dash int) error {
 		return err
 	}
 	r.command = args[1:]
+	switch {
+	case r.payloadTerraform:
+		if err := r.becomeStateLock(); err != nil {
+			return err
+		}
+	case r.payload != "":
+		body, err := os.ReadFile(r.payload)
+		if err != nil {
+			return fmt.Errorf("--payload: %w", err)
+		}
+		r.options = append(r.options, gcslock.WithPayload(mime.TypeByExtension(filepath.Ext(r.payload)), body))
+	}
+	return r.configure()
+}
+
+// configure checks what all commands have that take a lock, and makes the
+// lock's options of it.
+func (r *runner) configure() error {
 	if r.limitWait && r.wait < 0 {
 		return fmt.Errorf("--wait %v is negative", r.wait)
 	}
@@ -113,22 +149,14 @@ func (r *runner) parse(args []string, dash int) error {
 		return fmt.Errorf("--grace %v is negative", r.grace)
 	}
 	r.lock = (&gcslock.Info{Bucket: r.bucket, Object: r.object}).URL()
-	r.options = []gcslock.Option{
+	r.options = append(r.options,
 		gcslock.WithTTL(r.ttl), gcslock.WithOwner(r.owner), gcslock.WithOperation(r.operation),
-		gcslock.WithLogger(slog.New(r.teller)),
-	}
+		gcslock.WithLogger(slog.New(r.teller)))
 	if r.wait > 0 {
 		r.options = append(r.options, gcslock.WithMaxWait(r.wait))
 	}
-	if r.payload != "" {
-		body, err := os.ReadFile(r.payload)
-		if err != nil {
-			return fmt.Errorf("--payload: %w", err)
-		}
-		r.options = append(r.options, gcslock.WithPayload(mime.TypeByExtension(filepath.Ext(r.payload)), body))
-	}
 	// The library's own checks, on a client that never sends a request.
-	_, err = gcslock.New(new(storage.Client).Bucket(r.bucket), r.object, r.options...)
+	_, err := gcslock.New(new(storage.Client).Bucket(r.bucket), r.object, r.options...)
 	return err
 }
 
@@ -151,6 +179,11 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	r.tell(message{Event: eventAcquired, Token: lease.Token(), Text: fmt.Sprintf("acquired %s, token %d", r.lock, lease.Token())})
+	if r.ready != nil {
+		if err := r.ready(ctx); err != nil {
+			return r.fail(exitStorage, errors.Join(err, lease.Release(ctx)))
+		}
+	}
 	code, err := r.supervise(lease, signals)
 	return r.finish(ctx, lease, code, err)
 }
@@ -177,17 +210,22 @@ func (r *runner) open(ctx context.Context) (*gcslock.Lock, func(), error) {
 		}
 		r.tell(message{Event: eventEmulator, Text: "using the local emulator at " + emulator})
 	}
-	client, err := newClient(ctx, emulator)
+	opts := emulatorOptions(emulator)
+	if r.endpoint != "" {
+		opts = []option.ClientOption{option.WithEndpoint(r.endpoint)}
+	}
+	client, err := openClient(ctx, opts...)
 	if err != nil {
 		return nil, nil, err
 	}
+	r.client = client
 	lock, err := gcslock.New(client.Bucket(r.bucket), r.object, r.options...)
 	return lock, func() { _ = client.Close() }, err
 }
 
 // acquire waits for the lock, until a signal comes.
-func (r *runner) acquire(ctx context.Context, lock *gcslock.Lock, signals *signals) (*gcslock.Lease, error) {
-	ctx, stop := signals.context(ctx)
+func (r *runner) acquire(parent context.Context, lock *gcslock.Lock, signals *signals) (*gcslock.Lease, error) {
+	ctx, stop := signals.context(parent)
 	acquire := lock.Acquire
 	if r.limitWait && r.wait == 0 {
 		acquire = lock.TryAcquire
@@ -206,7 +244,7 @@ func (r *runner) acquire(ctx context.Context, lock *gcslock.Lock, signals *signa
 		}
 		return nil, r.fail(exitSignal+signalNumber(caught), errors.New(text))
 	case err != nil:
-		return nil, r.fail(lockCode(err), err)
+		return nil, r.fail(lockCode(err), r.explain(parent, err))
 	}
 	return lease, nil
 }
@@ -239,7 +277,7 @@ func (r *runner) finish(ctx context.Context, lease *gcslock.Lease, code int, fai
 
 // environment is the command's.
 func (r *runner) environment(lease *gcslock.Lease) []string {
-	return append(os.Environ(),
+	return append(append(os.Environ(), r.setting...),
 		"GCSLOCK_BUCKET="+r.bucket,
 		"GCSLOCK_OBJECT="+r.object,
 		"GCSLOCK_TOKEN="+strconv.FormatInt(lease.Token(), 10),

@@ -89,6 +89,8 @@ func TestUsageErrors(t *testing.T) {
 		{"run --grace -1s gs://jobs/lock -- true", "--grace -1s is negative"},
 		{"run --owner= gs://jobs/lock -- true", "owner label is empty"},
 		{"run --payload /nonexistent gs://jobs/lock -- true", "/nonexistent"},
+		{"run --payload-terraform gs://jobs/lock -- true", "does not end in .tflock"},
+		{"run --payload x --payload-terraform gs://jobs/a.tflock -- true", "payload payload-terraform"},
 		{"run --bogus gs://jobs/lock -- true", "unknown flag: --bogus"},
 		{"status", "want gs://BUCKET/OBJECT; see gcslock status --help"},
 		{"status gs://jobs/a gs://jobs/b", "want gs://BUCKET/OBJECT; see gcslock status --help"},
@@ -192,7 +194,7 @@ func TestHostileHolder(t *testing.T) {
 	obj := s.rival(hostile)
 	obj.Metadata["operation"], obj.Metadata["host"] = hostile, hostile
 	s.server.Put("jobs", "lock", obj)
-	_, _, stderr := s.run("run", "--wait", "2s", target, "--", "true")
+	_, _, stderr := s.run("run", "--wait", "0", target, "--", "true")
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 	if len(lines) != 2 {
 		t.Errorf("%d lines, want the wait and the error: %q", len(lines), lines)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -21,14 +22,14 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 	for {
 		select {
 		case s := <-signals.caught:
-			c.signal(s)
+			r.ask(c, s)
 		case <-lost:
 			lost = nil // once
 			after := killAfter(r.grace, r.ttl, time.Until(lease.Expires()))
 			r.lossTold = true
 			r.tell(message{Event: eventLost, Token: lease.Token(),
 				Text: fmt.Sprintf("%s; stopping the command, and killing it in %v", oneLine(context.Cause(lease.Context())), after.Round(time.Millisecond))})
-			c.signal(syscall.SIGTERM)
+			r.ask(c, syscall.SIGTERM)
 			kill = time.After(after)
 		case <-kill:
 			c.kill()
@@ -40,6 +41,22 @@ func (r *runner) supervise(lease *gcslock.Lease, signals *signals) (int, error) 
 			return code, nil
 		}
 	}
+}
+
+// ask asks the command to end, by the signal that asked us. Terraform gets SIGINT
+// instead, at which it stops and saves its state: its plugins are in its group, and
+// every signal but this one ends them under it. At a second SIGINT it does not wait
+// for what it was doing. A person who sends one means that; a service that sends
+// SIGTERM or SIGHUP after a while does not, and a loss does not either.
+func (r *runner) ask(c *child, s os.Signal) {
+	if !r.interrupts {
+		c.signal(s)
+		return
+	}
+	if s == os.Interrupt || !r.interrupted {
+		c.signal(os.Interrupt)
+	}
+	r.interrupted = true
 }
 
 // killAfter is how long the command may take to stop: the grace, or less, so

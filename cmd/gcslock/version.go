@@ -13,12 +13,17 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			version := "(unknown)"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "gcslock", version)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), ownVersion())
 			return err
 		},
 	}
+}
+
+// ownVersion is gcslock's name and version.
+func ownVersion() string {
+	version := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	return "gcslock " + version
 }
