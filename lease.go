@@ -13,13 +13,17 @@ type Lease struct {
 	lock  *Lock
 	own   ownAttempt // the create that made the object
 	token int64
+	asked time.Time // when its acquisition began, for an observer
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	// turn is taken by whoever sends requests about the object, one at a time.
 	// A channel and no mutex, because it is held across requests.
-	turn chan struct{}
+	turn     chan struct{}
+	requests int // sent in this turn, guarded by it
+
+	telling *telling // nil where nobody observes
 
 	refresher chan struct{} // closed when the refresher has stopped; nil if there is none
 	due       chan struct{} // tells the refresher that its time has come; nil if there is none
@@ -28,6 +32,8 @@ type Lease struct {
 	watchdog *time.Timer
 	handed   bool             // given to a caller
 	taken    reading          // when it was; WithMaxHold counts from here
+	acquired time.Time        // the same, for an observer
+	held     time.Duration    // from then to the end, for an observer
 	version  version          // after the last write that was acknowledged or read back
 	sent     reading          // before that write was sent: the validity counts from here
 	wait     time.Duration    // from sent to the next refresh
@@ -51,6 +57,9 @@ func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 		version: v, sent: own.sent,
 		released: make(chan struct{}),
 	}
+	if l.observed() {
+		lease.telling = &telling{}
+	}
 	lease.ctx, lease.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return lease
 }
@@ -59,9 +68,10 @@ func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 func (l *Lease) handOver() {
 	now := l.lock.clock.now()
 	l.mu.Lock()
-	l.handed, l.taken = true, now
+	l.handed, l.taken, l.acquired = true, now, l.lock.beginning()
 	l.mu.Unlock()
 	l.lock.log(l.ctx, levelInfo, "lock acquired", l.token)
+	l.tell(l.ctx, Event{Kind: EventAcquired, Duration: since(l.asked), Attempts: l.requests})
 }
 
 // Context is cancelled when the lease is lost or released. After a loss
@@ -126,9 +136,9 @@ func (l *Lease) over(now reading) error {
 	case l.left(now) > 0:
 		return nil
 	case now.heldSince(l.sent) < l.lock.validity():
-		return &lossError{l.lock.url, fmt.Sprintf("held for longer than %v, the most that WithMaxHold allows", l.lock.maxHold), nil}
+		return &lossError{l.lock.url, fmt.Sprintf("held for longer than %v, the most that WithMaxHold allows", l.lock.maxHold), nil, ReasonMaxHold}
 	}
-	return &lossError{l.lock.url, fmt.Sprintf("not refreshed within its validity of %v", l.lock.validity()), l.failure}
+	return &lossError{l.lock.url, fmt.Sprintf("not refreshed within its validity of %v", l.lock.validity()), l.failure, ReasonNotRefreshed}
 }
 
 // lose ends the lease for the given reason, unless it has ended before, and
@@ -142,6 +152,7 @@ func (l *Lease) lose(reason error) error {
 	l.mu.Unlock()
 	if handed {
 		l.lock.log(l.ctx, levelWarn, "lock lost", l.token, logError(reason))
+		l.tellEnd(l.ctx, reason, 0)
 	}
 	return reason
 }
@@ -154,7 +165,7 @@ func (l *Lease) end(err error) (stands error, first bool) {
 		defer l.mu.Unlock()
 		return l.err, false
 	}
-	l.err = err
+	l.err, l.held = err, since(l.acquired)
 	if l.watchdog != nil {
 		l.watchdog.Stop()
 	}
