@@ -101,7 +101,7 @@ func (l *Lease) tell(ctx context.Context, e Event) {
 	defer func() { t.busy = false }() // after a panic, too
 	for len(t.queue) > 0 {
 		next := t.queue[0]
-		t.queue = t.queue[1:]
+		t.queue = slices.Delete(t.queue, 0, 1)
 		t.call(l.lock, next)
 	}
 }
