@@ -61,9 +61,10 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	}
 	lease, err := a.run(ctx, next)
 	switch {
+	case !a.observed():
 	case err == nil:
-		lease.asked, lease.requests = a.began, a.requests
-	case a.observed():
+		lease.telling.asked, lease.requests = a.began, a.requests
+	default:
 		a.tell(ctx, Event{Kind: EventAcquireFailed, Err: err})
 	}
 	return lease, err

@@ -13,7 +13,6 @@ type Lease struct {
 	lock  *Lock
 	own   ownAttempt // the create that made the object
 	token int64
-	asked time.Time // when its acquisition began, for an observer
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -32,8 +31,6 @@ type Lease struct {
 	watchdog *time.Timer
 	handed   bool             // given to a caller
 	taken    reading          // when it was; WithMaxHold counts from here
-	acquired time.Time        // the same, for an observer
-	held     time.Duration    // from then to the end, for an observer
 	version  version          // after the last write that was acknowledged or read back
 	sent     reading          // before that write was sent: the validity counts from here
 	wait     time.Duration    // from sent to the next refresh
@@ -68,10 +65,10 @@ func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 func (l *Lease) handOver() {
 	now := l.lock.clock.now()
 	l.mu.Lock()
-	l.handed, l.taken, l.acquired = true, now, l.lock.beginning()
+	l.handed, l.taken = true, now
 	l.mu.Unlock()
 	l.lock.log(l.ctx, levelInfo, "lock acquired", l.token)
-	l.tell(l.ctx, Event{Kind: EventAcquired, Duration: since(l.asked), Attempts: l.requests})
+	l.tellAcquired()
 }
 
 // Context is cancelled when the lease is lost or released. After a loss
@@ -165,7 +162,10 @@ func (l *Lease) end(err error) (stands error, first bool) {
 		defer l.mu.Unlock()
 		return l.err, false
 	}
-	l.err, l.held = err, since(l.acquired)
+	l.err = err
+	if l.telling != nil {
+		l.telling.held = since(l.telling.acquired)
+	}
 	if l.watchdog != nil {
 		l.watchdog.Stop()
 	}

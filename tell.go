@@ -68,6 +68,10 @@ func (a *acquisition) meets(ctx context.Context, generation int64) {
 // loss can come while another goroutine is in the middle of telling of a refresh,
 // and that one tells of the loss, too.
 type telling struct {
+	asked    time.Time     // when the acquisition began
+	acquired time.Time     // when the lease was handed over
+	held     time.Duration // from then to its end, guarded by the lease's mu
+
 	mu    sync.Mutex // guards the rest
 	queue []untold
 	busy  bool // somebody empties the queue
@@ -113,6 +117,14 @@ func (t *telling) call(l *Lock, next untold) {
 	l.observe(next.ctx, next.event)
 }
 
+// tellAcquired tells that the lease is a caller's. Nobody else has it yet.
+func (l *Lease) tellAcquired() {
+	if l.telling != nil {
+		l.telling.acquired = time.Now()
+		l.tell(l.ctx, Event{Kind: EventAcquired, Duration: since(l.telling.asked), Attempts: l.requests})
+	}
+}
+
 // tellRefresh tells what a refresh came to. The caller has the turn.
 func (l *Lease) tellRefresh(ctx context.Context, kind EventKind, began time.Time, err error) {
 	l.tell(ctx, Event{Kind: kind, Duration: since(began), Attempts: l.requests, Err: err})
@@ -130,7 +142,7 @@ func (l *Lease) tellEnd(ctx context.Context, err error, requests int) {
 		e.Kind, e.Reason = EventLost, loss.why
 	}
 	l.mu.Lock()
-	e.Duration = l.held
+	e.Duration = l.telling.held
 	l.mu.Unlock()
 	l.tell(ctx, e)
 }
