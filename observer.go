@@ -133,10 +133,9 @@ type Event struct {
 // Release, the next refresh. One that blocks costs the lease, but never its
 // safety: the validity ends on time, and the context is cancelled before
 // EventLost is told. No mutex of this package is held meanwhile, so that Err,
-// Expires, Token and Context of any lease may be called; Refresh, Release and
-// Verify of the lease whose event it is may not, they would wait for it. A panic
-// in Observe is its caller's, which ends the program if that is the refresher or
-// a timer.
+// Expires, Token and Context of any lease may be called; Refresh and Release of
+// the lease whose event it is may not, they would wait for it. A panic in Observe
+// is its caller's, which ends the program if that is the refresher or a timer.
 //
 // Without an observer no clock is read and nothing is allocated for it.
 func WithObserver(o Observer) Option {

@@ -21,14 +21,17 @@ func (freeStore) remove(context.Context, version) reply                    { ret
 // nothing.
 func benchmarkObserver(b *testing.B, run func(*testing.B, *Lock)) {
 	nothing := ObserverFunc(func(context.Context, Event) {})
-	for name, opts := range map[string][]Option{"nobody": nil, "observed": {WithObserver(nothing)}} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		opts []Option
+	}{{"nobody", nil}, {"observed", []Option{WithObserver(nothing)}}} {
+		b.Run(c.name, func(b *testing.B) {
 			client, err := gcstest.New(testBucket).Client(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer client.Close()
-			l, err := New(client.Bucket(testBucket), testObject, opts...)
+			l, err := New(client.Bucket(testBucket), testObject, c.opts...)
 			if err != nil {
 				b.Fatal(err)
 			}

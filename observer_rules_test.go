@@ -191,6 +191,25 @@ func TestObserverBlocks(t *testing.T) {
 	})
 }
 
+// TestObserverBlocksAcquire: a lease whose time went by in its observer is lost
+// when Acquire returns it.
+func TestObserverBlocksAcquire(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := &seen{}
+		o := ObserverFunc(func(ctx context.Context, e Event) {
+			s.Observe(ctx, e)
+			if e.Kind == EventAcquired {
+				w.release(w.machine("b").acquire()) // when the ttl is over
+			}
+		})
+		w.lost(w.machine("a").acquire(WithObserver(o)))
+		synctest.Wait()
+		if got := s.lines(); len(got) != 2 || !strings.HasPrefix(got[1], "lost 1m") {
+			t.Errorf("told %q, want the loss next", got)
+		}
+	})
+}
+
 // TestObserverPanics: the panic is that of the call, and what comes after it is
 // told.
 func TestObserverPanics(t *testing.T) {

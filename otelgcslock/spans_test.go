@@ -41,7 +41,7 @@ func TestSpans(t *testing.T) {
 			line := fmt.Sprintf("%s at %v", e.Name, e.Time.Sub(caller.StartTime()))
 			for _, kv := range e.Attributes {
 				if kv.Key == takeoverKey || kv.Key == lossKey || kv.Key == holderOwnerKey {
-					line += fmt.Sprintf(" %s=%s", kv.Key, kv.Value.Emit())
+					line += fmt.Sprintf(" %s=%s", kv.Key, kv.Value.String())
 				}
 			}
 			events = append(events, line)
@@ -78,10 +78,10 @@ func describe(t *testing.T, caller sdktrace.ReadOnlySpan, spans []sdktrace.ReadO
 			case objectKey:
 				object = kv.Value.AsString()
 			case tokenKey:
-				token = kv.Value.Emit()
+				token = kv.Value.String()
 			case requestsKey:
 			default:
-				rest = append(rest, string(kv.Key)+"="+kv.Value.Emit())
+				rest = append(rest, string(kv.Key)+"="+kv.Value.String())
 			}
 		}
 		slices.Sort(rest)

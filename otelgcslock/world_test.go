@@ -202,7 +202,7 @@ func text(attrs []attribute.KeyValue) string {
 	var parts []string
 	for _, kv := range attrs {
 		if kv.Key != bucketKey && kv.Key != objectKey {
-			parts = append(parts, string(kv.Key)+"="+kv.Value.Emit())
+			parts = append(parts, string(kv.Key)+"="+kv.Value.String())
 		}
 	}
 	slices.Sort(parts)
