@@ -34,18 +34,18 @@ func (sink) OnEnd(sdktrace.ReadOnlySpan)                     {}
 func (sink) Shutdown(context.Context) error                  { return nil }
 func (sink) ForceFlush(context.Context) error                { return nil }
 
-// benchmarkProviders runs a benchmark with nobody who observes, with the global
-// providers, which do nothing, and with the SDK's.
-func benchmarkProviders(b *testing.B, run func(*testing.B, *gcslock.Lock)) {
+// benchmark runs it with nobody who observes, with somebody who does nothing, with
+// the global providers, which do nothing, and with the SDK's.
+func benchmark(b *testing.B, store inside.Store, run func(*testing.B, *gcslock.Lock)) {
+	nothing := gcslock.ObserverFunc(func(context.Context, gcslock.Event) {})
 	meters := WithMeterProvider(metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())))
 	tracers := WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(sink{})))
 	for _, c := range []struct {
-		name    string
-		observe bool
-		opts    []Option
+		name      string
+		observers []gcslock.Observer
 	}{
-		{"nobody", false, nil}, {"no providers", true, nil}, {"metrics", true, []Option{meters}},
-		{"metrics and traces", true, []Option{meters, tracers}},
+		{"nobody", nil}, {"observed", []gcslock.Observer{nothing}}, {"no providers", made(b)},
+		{"metrics", made(b, meters)}, {"metrics and traces", made(b, meters, tracers)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			client, err := gcstest.New("jobs").Client(b.Context())
@@ -54,42 +54,51 @@ func benchmarkProviders(b *testing.B, run func(*testing.B, *gcslock.Lock)) {
 			}
 			defer client.Close()
 			var opts []gcslock.Option
-			if c.observe {
-				observer, err := New(c.opts...)
-				if err != nil {
-					b.Fatal(err)
-				}
-				opts = append(opts, gcslock.WithObserver(observer))
+			for _, o := range c.observers {
+				opts = append(opts, gcslock.WithObserver(o))
 			}
 			l, err := gcslock.New(client.Bucket("jobs"), "nightly/lock", opts...)
 			if err != nil {
 				b.Fatal(err)
 			}
-			replace(l, inside.Seams{Store: freeStore{}, Now: virtual, Random: rand.N[time.Duration]})
+			replace(l, inside.Seams{Store: store, Now: virtual, Random: rand.N[time.Duration]})
 			b.ReportAllocs()
 			run(b, l)
 		})
 	}
 }
 
-// BenchmarkCycle is an acquisition and its release, below the storage client.
-func BenchmarkCycle(b *testing.B) {
-	benchmarkProviders(b, func(b *testing.B, l *gcslock.Lock) {
-		for b.Loop() {
-			lease, err := l.Acquire(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := lease.Release(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+// made is an observer of this package's.
+func made(b *testing.B, opts ...Option) []gcslock.Observer {
+	o, err := New(opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return []gcslock.Observer{o}
 }
+
+func cycles(b *testing.B, l *gcslock.Lock) {
+	for b.Loop() {
+		lease, err := l.Acquire(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := lease.Release(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCycle is an acquisition and its release, below the storage client.
+func BenchmarkCycle(b *testing.B) { benchmark(b, freeStore{}, cycles) }
+
+// BenchmarkClientCycle is the same through the storage client, to a server in the
+// same process.
+func BenchmarkClientCycle(b *testing.B) { benchmark(b, nil, cycles) }
 
 // BenchmarkRefresh is one refresh, below the storage client.
 func BenchmarkRefresh(b *testing.B) {
-	benchmarkProviders(b, func(b *testing.B, l *gcslock.Lock) {
+	benchmark(b, freeStore{}, func(b *testing.B, l *gcslock.Lock) {
 		lease, err := l.Acquire(b.Context())
 		if err != nil {
 			b.Fatal(err)
