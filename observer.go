@@ -111,8 +111,8 @@ type Event struct {
 	// Reason is why a lock was taken over or lost.
 	Reason Reason
 
-	// Holder is who holds the lock, or held the one that was taken over. It is
-	// the observer's own copy. Its texts are a stranger's: quote them.
+	// Holder is who holds the lock, or held the one that was taken over. Others
+	// see it, too: don't change it. Its texts are a stranger's: quote them.
 	Holder *Info
 
 	// Err is the failure behind it.

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/gcslock/gcslock/gcstest"
 )
 
 // TestSpans: every span of a scenario, all in the caller's trace, and the events
@@ -129,4 +131,28 @@ func TestNoopTracer(t *testing.T) {
 			t.Error("no metrics, which were asked for")
 		}
 	}, WithTracerProvider(noop.NewTracerProvider()))
+}
+
+// TestHostileHolder: what a stranger wrote into the object is escaped.
+func TestHostileHolder(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.server.Put("jobs", "nightly/lock", gcstest.Object{Metadata: map[string]string{"owner": "\x1b[31mroot"}})
+		ctx, caller := w.tracer.Start(t.Context(), "caller")
+		_, err := w.lock("a").TryAcquire(ctx)
+		w.failing(err, "is locked")
+		caller.End()
+		var owners []string
+		for _, s := range w.spans.Ended() {
+			for _, e := range s.Events() {
+				for _, kv := range e.Attributes {
+					if kv.Key == holderOwnerKey {
+						owners = append(owners, kv.Value.AsString())
+					}
+				}
+			}
+		}
+		if !slices.Equal(owners, []string{`\x1b[31mroot`}) {
+			t.Errorf("holders %q", owners)
+		}
+	})
 }
