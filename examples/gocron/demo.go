@@ -50,6 +50,12 @@ func demonstrate(ctx context.Context, c config) error {
 	if failed != nil {
 		return failed
 	}
+	return watch(ctx, lines, processes)
+}
+
+// watch shows the lines, kills an instance, and returns when the other one has
+// gone on.
+func watch(ctx context.Context, lines <-chan string, processes map[string]*exec.Cmd) error {
 	before, after, killed := 0, 0, ""
 	for after < runs {
 		select {
