@@ -7,24 +7,6 @@ import (
 	"time"
 )
 
-const (
-	// cleanupLimit bounds what a cancelled Acquire spends on deleting what its
-	// last create may have made.
-	cleanupLimit = 5 * time.Second
-
-	// maxOwnAttempts bounds how many creates of unknown outcome are remembered
-	// through a long outage. The requests of older ones ended long ago; one
-	// that lands all the same is an orphan until its ttl is over.
-	maxOwnAttempts = 32
-)
-
-// An ownAttempt is a create of ours whose object we may meet again.
-type ownAttempt struct {
-	nonce    string
-	metadata map[string]string
-	sent     reading
-}
-
 // A step is what an acquisition does next.
 type step int
 
@@ -40,6 +22,10 @@ const (
 type acquisition struct {
 	*Lock
 	try bool // one round only
+
+	began    time.Time // for an observer, as the next two
+	requests int       // how many were sent
+	met      int64     // the generation that it was told of
 
 	watch   watch
 	pause   backoff
@@ -61,7 +47,7 @@ type acquisition struct {
 // round. The lease that it returns is not started.
 func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{
-		Lock: l, try: try,
+		Lock: l, try: try, began: l.beginning(),
 		watch:   watch{server: &l.server, ownTTL: l.ttl},
 		pause:   backoff{random: l.random, shortest: l.minWait, longest: l.maxWait},
 		retries: make(map[operation]int),
@@ -73,6 +59,19 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if a.standsBy && !try {
 		next = stepLook
 	}
+	lease, err := a.run(ctx, next)
+	switch {
+	case !a.observed():
+	case err == nil:
+		lease.telling.asked, lease.requests = a.began, a.requests
+	default:
+		a.tell(ctx, Event{Kind: EventAcquireFailed, Err: err})
+	}
+	return lease, err
+}
+
+// run goes from step to step.
+func (a *acquisition) run(ctx context.Context, next step) (*Lease, error) {
 	for {
 		if ctx.Err() != nil {
 			return nil, a.gaveUp(ctx, ctx.Err())
@@ -127,6 +126,7 @@ func (a *acquisition) nextPause() time.Duration {
 func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
 	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
+	a.requests++
 	r := a.Lock.create(ctx, own.metadata)
 	switch r.outcome {
 	case done:
@@ -147,6 +147,18 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 	}
 	// absent: of a create, that can only mean the bucket.
 	return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
+}
+
+// read and remove are those of the lock, counted.
+
+func (a *acquisition) read(ctx context.Context) reply {
+	a.requests++
+	return a.Lock.read(ctx)
+}
+
+func (a *acquisition) remove(ctx context.Context, v version) reply {
+	a.requests++
+	return a.Lock.remove(ctx, v)
 }
 
 // look reads the object and decides.
@@ -191,12 +203,13 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 	a.locked, a.holder = true, a.info(obj, at)
 	verdict := a.watch.judge(at)
 	if a.reclaim && a.watch.record.hasOwner && a.watch.record.owner == a.owner {
-		verdict.stale, verdict.reason = true, "it carries our own owner label"
+		verdict.stale, verdict.reason, verdict.why = true, "it carries our own owner label", ReasonReclaimed
 	}
 	if verdict.stale {
-		return a.takeOver(ctx, obj, verdict.reason)
+		return a.takeOver(ctx, obj, verdict)
 	}
 	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))
+	a.meets(ctx, obj.generation)
 	if a.try {
 		return nil, 0, &HeldError{Holder: a.holder}
 	}
@@ -227,7 +240,7 @@ func (a *acquisition) needsTime(at reading) bool {
 // takeOver deletes exactly the version that was judged. On a server where the
 // object is there all the same, or a cached read shows what is gone, it is done
 // again after a pause, and by a try not for ever.
-func (a *acquisition) takeOver(ctx context.Context, obj stored, reason string) (*Lease, step, error) {
+func (a *acquisition) takeOver(ctx context.Context, obj stored, v verdict) (*Lease, step, error) {
 	create, look := stepCreate, stepLook
 	if a.deletes++; a.deletes > 1 {
 		create, look = stepPauseAndCreate, stepPauseAndLook
@@ -240,7 +253,10 @@ func (a *acquisition) takeOver(ctx context.Context, obj stored, reason string) (
 	switch r.outcome {
 	case done:
 		a.log(ctx, levelWarn, "took over a stale lock", obj.generation,
-			logHolder(a.holder), slog.String("reason", reason))
+			logHolder(a.holder), slog.String("reason", v.reason))
+		if a.observed() {
+			a.tell(ctx, Event{Kind: EventTakenOver, Reason: v.why})
+		}
 		a.locked = false
 		return nil, create, nil
 	case absent:
@@ -251,7 +267,7 @@ func (a *acquisition) takeOver(ctx context.Context, obj stored, reason string) (
 	case refused, unknown:
 		return a.retry(ctx, opDelete, r)
 	}
-	return nil, 0, fmt.Errorf("gcslock: take over %s, stale (%s)%s: %w", a.url, reason, a.holder.describe(), r.err)
+	return nil, 0, fmt.Errorf("gcslock: take over %s, stale (%s)%s: %w", a.url, v.reason, a.holder.describe(), r.err)
 }
 
 // retry is what follows a request that failed for now: a pause, and a read,
@@ -279,7 +295,9 @@ func (a *acquisition) settle(ctx context.Context, lease *Lease) (*Lease, step, e
 		return lease, 0, nil
 	}
 	if lease.remaining(a.clock.now()) > 0 {
-		if outcome, _ := lease.attempt(ctx); outcome == attemptDone && fit() {
+		outcome, _ := lease.attempt(ctx)
+		a.requests += lease.requests
+		if outcome == attemptDone && fit() {
 			return lease, 0, nil
 		}
 	}
@@ -299,24 +317,6 @@ func (a *acquisition) settle(ctx context.Context, lease *Lease) (*Lease, step, e
 	return nil, stepCreate, nil
 }
 
-// remember keeps an attempt whose object we may meet again.
-func (a *acquisition) remember(own ownAttempt) {
-	if len(a.ours) == maxOwnAttempts {
-		a.ours = a.ours[1:]
-	}
-	a.ours = append(a.ours, own)
-}
-
-// recognise finds the attempt of ours that made the object.
-func (a *acquisition) recognise(obj stored) (ownAttempt, bool) {
-	for _, own := range a.ours {
-		if own.nonce == obj.metadata[keyNonce] {
-			return own, true
-		}
-	}
-	return ownAttempt{}, false
-}
-
 // gaveUp cleans up and tells why there is no lease.
 func (a *acquisition) gaveUp(ctx context.Context, ended error) error {
 	if a.unresolved {
@@ -331,30 +331,4 @@ func (a *acquisition) gaveUp(ctx context.Context, ended error) error {
 		return fmt.Errorf("gcslock: acquire %s: %w", a.url, ended)
 	}
 	return fmt.Errorf("gcslock: acquire: %w; last failure: %w", ended, a.last)
-}
-
-// cleanUp deletes the object if it is one of ours, on a context of its own:
-// the caller's has ended, most likely, and nobody will refresh the object.
-func (a *acquisition) cleanUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
-	defer cancel()
-	for ctx.Err() == nil {
-		r := a.read(ctx)
-		switch r.outcome {
-		case done:
-			if _, ours := a.recognise(r.object); !ours {
-				return
-			}
-			if r = a.remove(ctx, r.object.version); r.outcome == done || r.outcome == absent {
-				return
-			}
-		case absent:
-			return
-		}
-		if r.outcome == permanent {
-			a.log(ctx, levelWarn, "could not clean up after a create that may have landed", 0, logError(r.err))
-			return
-		}
-		_ = sleep(ctx, a.pause.next())
-	}
 }

@@ -72,6 +72,11 @@
 // acquisition, and the one ID of the lock in errors, [Info] and [Lock.Break].
 // Generations do not have to increase: compare them for equality only.
 //
+// # Seen from outside
+//
+// [WithLogger] has log lines, and [WithObserver] events; package otelgcslock makes
+// OpenTelemetry metrics and traces of those.
+//
 // # Tests
 //
 // Package gcstest is a strict Cloud Storage for tests of programs that use

@@ -61,7 +61,8 @@ func (e *HeldError) Unwrap() []error { return present(e.ended, e.last) }
 type lossError struct {
 	url    string
 	reason string
-	cause  error // may be nil
+	cause  error  // may be nil
+	why    Reason // for an observer
 }
 
 func (e *lossError) Error() string {

@@ -19,7 +19,10 @@ type Lease struct {
 
 	// turn is taken by whoever sends requests about the object, one at a time.
 	// A channel and no mutex, because it is held across requests.
-	turn chan struct{}
+	turn     chan struct{}
+	requests int // sent in this turn, guarded by it
+
+	telling *telling // nil where nobody observes
 
 	refresher chan struct{} // closed when the refresher has stopped; nil if there is none
 	due       chan struct{} // tells the refresher that its time has come; nil if there is none
@@ -51,6 +54,9 @@ func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 		version: v, sent: own.sent,
 		released: make(chan struct{}),
 	}
+	if l.observed() {
+		lease.telling = &telling{}
+	}
 	lease.ctx, lease.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return lease
 }
@@ -62,6 +68,7 @@ func (l *Lease) handOver() {
 	l.handed, l.taken = true, now
 	l.mu.Unlock()
 	l.lock.log(l.ctx, levelInfo, "lock acquired", l.token)
+	l.tellAcquired()
 }
 
 // Context is cancelled when the lease is lost or released. After a loss
@@ -126,9 +133,9 @@ func (l *Lease) over(now reading) error {
 	case l.left(now) > 0:
 		return nil
 	case now.heldSince(l.sent) < l.lock.validity():
-		return &lossError{l.lock.url, fmt.Sprintf("held for longer than %v, the most that WithMaxHold allows", l.lock.maxHold), nil}
+		return &lossError{l.lock.url, fmt.Sprintf("held for longer than %v, the most that WithMaxHold allows", l.lock.maxHold), nil, ReasonMaxHold}
 	}
-	return &lossError{l.lock.url, fmt.Sprintf("not refreshed within its validity of %v", l.lock.validity()), l.failure}
+	return &lossError{l.lock.url, fmt.Sprintf("not refreshed within its validity of %v", l.lock.validity()), l.failure, ReasonNotRefreshed}
 }
 
 // lose ends the lease for the given reason, unless it has ended before, and
@@ -142,6 +149,7 @@ func (l *Lease) lose(reason error) error {
 	l.mu.Unlock()
 	if handed {
 		l.lock.log(l.ctx, levelWarn, "lock lost", l.token, logError(reason))
+		l.tellEnd(l.ctx, reason, 0)
 	}
 	return reason
 }
@@ -155,6 +163,9 @@ func (l *Lease) end(err error) (stands error, first bool) {
 		return l.err, false
 	}
 	l.err = err
+	if l.telling != nil {
+		l.telling.held = since(l.telling.acquired)
+	}
 	if l.watchdog != nil {
 		l.watchdog.Stop()
 	}

@@ -62,6 +62,9 @@ func (l *Lock) Lock(ctx context.Context, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if before != nil {
+		before.succeeded()
+	}
 	lease.handOver()
 	l.setCurrent(lease)
 	return nil
@@ -98,6 +101,15 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		l.setCurrent(nil)
 	}
 	return err
+}
+
+// succeeded ends a lease that was replaced by locking again. That was asked for,
+// so that it is told, and not warned of.
+func (l *Lease) succeeded() {
+	loss := &lossError{l.lock.url, "it was locked again through the same Lock", nil, ReasonReplaced}
+	if _, first := l.end(loss); first {
+		l.tellEnd(l.ctx, loss, 0)
+	}
 }
 
 func (l *Lock) current() *Lease {

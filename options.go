@@ -57,6 +57,7 @@ type settings struct {
 	contentType string
 	payload     []byte
 	logger      *slog.Logger
+	observers   []Observer
 }
 
 // WithTTL sets how long the lock outlives its holder's last refresh: after a
@@ -190,7 +191,7 @@ func newSettings(opts []Option) (settings, error) {
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	return s, errors.Join(s.checkTimes(), s.checkTexts())
+	return s, errors.Join(s.checkTimes(), s.checkTexts(), s.checkObservers())
 }
 
 // checkTimes checks the durations against each other and against the limits.

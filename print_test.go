@@ -48,7 +48,7 @@ func TestStrangersTexts(t *testing.T) {
 		"HeldError":     held.Error(),
 		"log attribute": held.Holder.LogValue().String(),
 		"server's body": server.Error(),
-		"loss":          (&lossError{l.url, "gone", server}).Error(),
+		"loss":          (&lossError{url: l.url, reason: "gone", cause: server}).Error(),
 		"release":       (&releaseError{l.url, start, server}).Error(),
 	} {
 		if !isClean(text) {

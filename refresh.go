@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"time"
 )
 
 // maxPending bounds how many refresh attempts of unknown outcome are
@@ -54,11 +55,14 @@ func (l *Lease) refresh(ctx context.Context, once bool) error {
 	defer stop()
 	defer context.AfterFunc(l.ctx, stop)()
 
+	began := l.lock.beginning()
+	l.requests = 0
 	pause := l.lock.retryPause()
 	for n := 1; ; n++ {
 		result, err := l.attempt(attempts)
 		switch result {
 		case attemptDone:
+			l.tellRefresh(ctx, EventRefreshed, began, nil)
 			return nil
 		case attemptLost:
 			return err
@@ -70,7 +74,7 @@ func (l *Lease) refresh(ctx context.Context, once bool) error {
 			l.report(err, n == 1)
 		}
 		if result == attemptFailed && once || sleep(attempts, pause.next()) != nil {
-			return l.failed(ctx, err)
+			return l.failed(ctx, began, err)
 		}
 	}
 }
@@ -100,6 +104,7 @@ func (l *Lease) attempt(ctx context.Context) (attemptResult, error) {
 	// Where there is no watchdog, nothing else ends the requests in time.
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	l.requests++
 	r := l.lock.update(ctx, v, md)
 	switch r.outcome {
 	case done:
@@ -115,6 +120,7 @@ func (l *Lease) attempt(ctx context.Context) (attemptResult, error) {
 // readBack tells what became of the object after a reply that proves nothing:
 // an attempt whose reply was lost may be the reason for it.
 func (l *Lease) readBack(ctx context.Context) (attemptResult, error) {
+	l.requests++
 	r := l.lock.read(ctx)
 	if r.outcome != done && r.outcome != absent {
 		return attemptFailed, r.err
@@ -161,18 +167,18 @@ func (l *Lease) refreshed(v version, sent reading) (attemptResult, error) {
 // stillOurs ends the lease if the reply to a read, which is done or absent, shows
 // that the object is ours no more, and returns the error that it ended with.
 func (l *Lease) stillOurs(r reply) error {
-	reason := "its object was deleted"
+	reason, why := "its object was deleted", ReasonDeleted
 	if r.outcome == done {
 		if r.object.metadata[keyNonce] == l.own.nonce {
 			return nil
 		}
 		info := l.lock.info(r.object, l.lock.clock.now())
-		reason = "its object was replaced, it is now held" + info.describe()
+		reason, why = "its object was replaced, it is now held"+info.describe(), ReasonReplaced
 	}
 	l.mu.Lock()
 	l.gone = true
 	l.mu.Unlock()
-	return l.lose(&lossError{l.lock.url, reason, nil})
+	return l.lose(&lossError{l.lock.url, reason, nil, why})
 }
 
 // forget drops an attempt that was certainly not applied.
@@ -208,7 +214,7 @@ func (l *Lease) report(err error, first bool) {
 
 // failed counts a refresh that did not succeed in all its attempts. ctx is the
 // caller's.
-func (l *Lease) failed(ctx context.Context, last error) error {
+func (l *Lease) failed(ctx context.Context, began time.Time, last error) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -216,8 +222,9 @@ func (l *Lease) failed(ctx context.Context, last error) error {
 	l.failures++
 	failures := l.failures
 	l.mu.Unlock()
+	l.tellRefresh(ctx, EventRefreshFailed, began, last)
 	if l.lock.countFailures && failures > l.lock.maxFailures {
-		return l.lose(&lossError{l.lock.url, fmt.Sprintf("%d refreshes failed in a row", failures), last})
+		return l.lose(&lossError{l.lock.url, fmt.Sprintf("%d refreshes failed in a row", failures), last, ReasonRefreshFailures})
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("gcslock: refresh: %w; last failure: %w", err, last)

@@ -51,7 +51,10 @@ func (l *Lease) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	if lost == nil {
-		return l.deleteObject(ctx)
+		l.requests = 0
+		err := l.deleteObject(ctx)
+		l.tellEnd(ctx, err, l.requests)
+		return err
 	}
 	l.mu.Lock()
 	gone, v := l.gone, l.version
@@ -69,10 +72,12 @@ func (l *Lease) deleteObject(ctx context.Context) error {
 	edited := false // by somebody else, or by a refresh that landed after all
 	pause := l.lock.retryPause()
 	for {
+		l.requests++
 		r := l.lock.remove(ctx, v)
 		if r.outcome == mismatch {
 			// An edit by hand, or a refresh that landed after all, or a
 			// successor.
+			l.requests++
 			r = l.lock.read(ctx)
 			switch {
 			case r.outcome != done:
@@ -114,7 +119,7 @@ func (l *Lease) missing(ctx context.Context, asked bool) error {
 		l.lock.log(ctx, levelInfo, "lock released", l.token)
 		return nil
 	}
-	loss := &lossError{l.lock.url, "its object was deleted or replaced before the release", nil}
+	loss := &lossError{l.lock.url, "its object was deleted or replaced before the release", nil, ReasonDeleted}
 	l.mu.Lock()
 	l.err = loss
 	l.mu.Unlock()

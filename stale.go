@@ -83,6 +83,7 @@ func (w *watch) see(obj stored, at reading) {
 type verdict struct {
 	stale  bool
 	reason string        // why it is stale
+	why    Reason        // the same, for an observer
 	wait   time.Duration // else: look again after this at the latest; 0 where time will not help
 }
 
@@ -137,7 +138,7 @@ func (w *watch) serverNow(now reading) time.Time {
 func (w *watch) judgeTTL(now reading) verdict {
 	ttl, unchanged := w.ttl(), now.watchedSince(w.since)
 	if unchanged >= ttl {
-		return verdict{stale: true, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged.Round(time.Millisecond), ttl)}
+		return verdict{stale: true, why: ReasonUnchanged, reason: fmt.Sprintf("unchanged for %v, its ttl is %v", unchanged.Round(time.Millisecond), ttl)}
 	}
 	wait := ttl - unchanged
 	server, end := w.serverNow(now), w.end()
@@ -145,7 +146,7 @@ func (w *watch) judgeTTL(now reading) verdict {
 		return verdict{wait: wait}
 	}
 	if server.After(end) {
-		return verdict{stale: true, reason: fmt.Sprintf("by the server's clock its ttl of %v has been over since %s", ttl, timestamp(end))}
+		return verdict{stale: true, why: ReasonExpired, reason: fmt.Sprintf("by the server's clock its ttl of %v has been over since %s", ttl, timestamp(end))}
 	}
 	return verdict{wait: min(wait, justPast(end.Sub(server)))}
 }
@@ -157,7 +158,7 @@ func (w *watch) judgeTTL(now reading) verdict {
 func (w *watch) judgeOlder(now reading) verdict {
 	given, unchanged := w.ttl(), now.watchedSince(w.since)
 	if unchanged >= given {
-		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, unchanged for %v", unchanged.Round(time.Millisecond))}
+		return verdict{stale: true, why: ReasonUnchanged, reason: fmt.Sprintf("an object of the older format, unchanged for %v", unchanged.Round(time.Millisecond))}
 	}
 	wait := given - unchanged
 	server, end := w.serverNow(now), w.end()
@@ -165,7 +166,7 @@ func (w *watch) judgeOlder(now reading) verdict {
 		return verdict{wait: wait}
 	}
 	if server.After(end) {
-		return verdict{stale: true, reason: fmt.Sprintf("an object of the older format, over since %s", timestamp(end))}
+		return verdict{stale: true, why: ReasonExpired, reason: fmt.Sprintf("an object of the older format, over since %s", timestamp(end))}
 	}
 	return verdict{wait: min(wait, justPast(end.Sub(server)))}
 }

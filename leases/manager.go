@@ -120,14 +120,19 @@ func (m *Manager) register(ctx context.Context, name string, fn func(context.Con
 
 // newLock is the worker's lock.
 func (m *Manager) newLock(w *worker) (*gcslock.Lock, error) {
-	return gcslock.New(m.bucket, m.prefix+w.name,
+	opts := []gcslock.Option{
 		gcslock.WithTTL(m.cfg.TTL),
 		gcslock.WithRefreshInterval(m.cfg.RenewInterval),
 		gcslock.WithWait(shortestPause, m.cfg.RenewInterval),
 		gcslock.WithStandby(w.look),
 		gcslock.WithOwner(m.holder),
-		gcslock.WithOperation("worker "+w.name),
-		gcslock.WithLogger(m.logger.With("worker", w.name)))
+		gcslock.WithOperation("worker " + w.name),
+		gcslock.WithLogger(m.logger.With("worker", w.name)),
+	}
+	for _, o := range m.observers {
+		opts = append(opts, gcslock.WithObserver(o))
+	}
+	return gcslock.New(m.bucket, m.prefix+w.name, opts...)
 }
 
 // checkPath refuses what makes object names that people can't read, or that

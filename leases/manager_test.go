@@ -83,6 +83,7 @@ func TestRefused(t *testing.T) {
 		{"prefix", "a//b", "a", nil, run, []string{"prefix", `"a//b"`}},
 		{"root prefix", "/", "a", nil, run, []string{"prefix", "is empty"}},
 		{"option", "workers", "a", []Option{nil}, run, []string{"option is nil"}},
+		{"observer", "workers", "a", []Option{WithObserver(nil)}, run, []string{"observer is nil"}},
 		{"function", "workers", "a", nil, nil, []string{"function is nil"}},
 	} {
 		t.Run(tt.title, func(t *testing.T) {

@@ -3,7 +3,10 @@ package leases
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
+
+	"github.com/gcslock/gcslock"
 )
 
 // An Option changes a setting of a manager. The functions named With… make
@@ -16,8 +19,9 @@ func (f optionFunc) apply(s *settings) { f(s) }
 
 // settings are what the options left. They do not change after NewManager.
 type settings struct {
-	logger *slog.Logger
-	watch  time.Duration // 0: quick looks for a while, then one in a RenewInterval
+	logger    *slog.Logger
+	observers []gcslock.Observer
+	watch     time.Duration // 0: quick looks for a while, then one in a RenewInterval
 }
 
 // WithLogger sets where to log; the default is [slog.Default], because errors
@@ -26,6 +30,12 @@ type settings struct {
 // What the lock logs, see [gcslock.WithLogger], goes there, too.
 func WithLogger(logger *slog.Logger) Option {
 	return optionFunc(func(s *settings) { s.logger = logger })
+}
+
+// WithObserver has o told of what happens to the workers' locks, see
+// [gcslock.WithObserver]. It can be given several times.
+func WithObserver(o gcslock.Observer) Option {
+	return optionFunc(func(s *settings) { s.observers = append(s.observers, o) })
 }
 
 // WithWatchInterval has followers look this often, always, up to a tenth later
@@ -49,6 +59,9 @@ func newSettings(opts []Option) (settings, error) {
 			return s, errors.New("an option is nil")
 		}
 		o.apply(&s)
+	}
+	if slices.Contains(s.observers, nil) {
+		return s, errors.New("observer is nil")
 	}
 	return s, nil
 }

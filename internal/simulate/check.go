@@ -143,6 +143,7 @@ func (w *world) gave(t *tenure, err error) {
 	if t.process.dead.Load() {
 		return
 	}
+	w.checkToldEnd(token, want == 1)
 	switch n := w.losses[token]; {
 	case n != want:
 		w.violate("the loss of token %d was reported %d times, want %d", token, n, want)

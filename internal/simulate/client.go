@@ -48,7 +48,7 @@ func newClient(w *world, i int) *client {
 	}
 	c.options = []gcslock.Option{
 		gcslock.WithOwner(name), gcslock.WithTTL(c.ttl),
-		gcslock.WithLogger(slog.New(observer{w})),
+		gcslock.WithLogger(slog.New(observer{w})), gcslock.WithObserver(telling{w}),
 	}
 	if c.manual {
 		c.options = append(c.options, gcslock.WithManualRefresh())

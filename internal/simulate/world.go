@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/internal/linear"
 )
 
@@ -23,8 +24,9 @@ type world struct {
 	clients []*client
 	held    []*tenure
 	tokens  map[int64]bool
-	removed map[int64]bool // generations that humans and older clients removed
-	losses  map[int64]int  // "lock lost" lines, by token
+	removed map[int64]bool              // generations that humans and older clients removed
+	losses  map[int64]int               // "lock lost" lines, by token
+	told    map[int64]gcslock.EventKind // what was told last of each token
 	history []event
 	ops     []linear.Op // what the clients saw of it, see record.go
 	sorry   string      // the first violation
@@ -76,6 +78,7 @@ func newWorld(seed uint64, history []event) *world {
 	return &world{
 		seed: seed, plan: newPlan(seed), history: history[:0],
 		tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int),
+		told: make(map[int64]gcslock.EventKind),
 	}
 }
 
