@@ -64,11 +64,10 @@ func (l *looker) parseLock(cmd *cobra.Command, args []string) error {
 func (l *looker) open(cmd *cobra.Command) (closeClient func(), err error) {
 	l.out = cmd.ErrOrStderr()
 	l.screen = newScreen(cmd.OutOrStdout(), l.json)
-	ctx, emulator := cmd.Context(), ""
-	if l.emulator {
-		if emulator, err = sharedEmulator(ctx, l.bucket); err != nil {
-			return nil, l.fail(exitStorage, fmt.Errorf("emulator: %w", err))
-		}
+	ctx := cmd.Context()
+	emulator, err := findEmulator(ctx, l.emulator, l.bucket)
+	if err != nil {
+		return nil, l.fail(exitStorage, err)
 	}
 	if l.client, l.server, err = newWatchfulClient(ctx, emulator); err != nil {
 		return nil, l.fail(exitStorage, err)

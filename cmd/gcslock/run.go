@@ -18,6 +18,7 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/gcslock/gcslock"
+	"github.com/gcslock/gcslock/internal/inside"
 )
 
 // A runner is one call of gcslock run, or what gcslock terraform has of it.
@@ -65,7 +66,8 @@ The command sees GCSLOCK_BUCKET, GCSLOCK_OBJECT, GCSLOCK_TOKEN (the lock
 object's generation) and GCSLOCK_OWNER.
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
-emulator instead. They need storage.objects.create, get, update and delete.
+emulator instead. They need storage.objects.create, get, update, delete
+and list, as in roles/storage.objectUser: without list a free lock may look forbidden.
 
 ` + jsonHelp + "\n\n" + exitCodeTable,
 		Example: `  # one nightly import at a time, give up after ten minutes
@@ -148,7 +150,7 @@ func (r *runner) configure() error {
 	if r.grace < 0 {
 		return fmt.Errorf("--grace %v is negative", r.grace)
 	}
-	r.lock = (&gcslock.Info{Bucket: r.bucket, Object: r.object}).URL()
+	r.lock = inside.URL(r.bucket, r.object)
 	r.options = append(r.options,
 		gcslock.WithTTL(r.ttl), gcslock.WithOwner(r.owner), gcslock.WithOperation(r.operation),
 		gcslock.WithLogger(slog.New(r.teller)))
@@ -202,12 +204,11 @@ func (r *runner) lookUp() error {
 }
 
 func (r *runner) open(ctx context.Context) (*gcslock.Lock, func(), error) {
-	emulator := ""
-	if r.emulator {
-		var err error
-		if emulator, err = sharedEmulator(ctx, r.bucket); err != nil {
-			return nil, nil, fmt.Errorf("emulator: %w", err)
-		}
+	emulator, err := findEmulator(ctx, r.emulator, r.bucket)
+	if err != nil {
+		return nil, nil, err
+	}
+	if emulator != "" {
 		r.tell(message{Event: eventEmulator, Text: "using the local emulator at " + emulator})
 	}
 	opts := emulatorOptions(emulator)

@@ -74,7 +74,7 @@ func TestStatus(t *testing.T) {
 // shown.
 func TestTerraformUnreadable(t *testing.T) {
 	for name, content := range map[string]string{
-		"no JSON": "held by jo", "another shape": `["a"]`, "cut off": `{"ID":"x","Who":"` + strings.Repeat("x", terraformLimit) + `"}`,
+		"no JSON": "held by jo", "another shape": `["a"]`, "no ID": `{"Who":"jo"}`, "cut off": `{"ID":"x","Who":"` + strings.Repeat("x", lockInfoLimit) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -132,7 +132,7 @@ func TestStatusOnStock(t *testing.T) {
 	stock, err := fakestorage.NewServerWithOptions(fakestorage.Options{
 		Scheme: "http", Host: "127.0.0.1", NoListener: false, Writer: io.Discard,
 		InitialObjects: []fakestorage.Object{{
-			ObjectAttrs: fakestorage.ObjectAttrs{BucketName: "jobs", Name: "default.tflock"}, Content: []byte(`{"Who":"jo@box"}`),
+			ObjectAttrs: fakestorage.ObjectAttrs{BucketName: "jobs", Name: "default.tflock"}, Content: []byte(`{"ID":"x","Who":"jo@box"}`),
 		}},
 	})
 	if err != nil {

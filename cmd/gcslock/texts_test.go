@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os/exec"
 	"testing"
 	"time"
 )
@@ -20,30 +19,6 @@ func TestMoment(t *testing.T) {
 		if got := moment(at, now); got != want {
 			t.Errorf("%v is %q, want %q", at, got, want)
 		}
-	}
-}
-
-// TestShellWord: a shell makes of the word what it was made of.
-func TestShellWord(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("bash is not installed: ", err)
-	}
-	for _, text := range []string{
-		"gs://jobs/nightly/lock", "gs://jobs/a b", "gs://jobs/it's", "gs://jobs/$HOME`id`", `gs://jobs/\n"`, "gs://jobs/#;&|<>*?[]{}()!~",
-		"gs://jobs/ロック", "gs://jobs/a\nb", "gs://jobs/\x1b[2J'\\1", "gs://jobs/\u202e1", "gs://jobs/\xff", "-x", "",
-	} {
-		word := shellWord(text)
-		if bad := unprintable(word); bad != "" {
-			t.Errorf("%q has %q", word, bad)
-		}
-		got, err := exec.Command(bash, "-c", "printf %s "+word).Output()
-		if err != nil || string(got) != text {
-			t.Errorf("%q becomes %s, and that %q (%v)", text, word, got, err)
-		}
-	}
-	if word := shellWord("gs://jobs/nightly/lock"); word != "gs://jobs/nightly/lock" {
-		t.Errorf("quoted for nothing: %s", word)
 	}
 }
 

@@ -73,7 +73,8 @@ What happens between two looks is not seen. A look that fails is told of once,
 and tried again at the next one's time, for ever; but where there is no permission
 or no bucket at the first look, that ends it.
 
-One read a look: 3,600 an hour by default. Needs storage.objects.get.
+One read a look: 3,600 an hour by default. Needs storage.objects.get, and list:
+without it a free lock may look forbidden.
 
 ` + exitCodeTable,
 		Example: `  gcslock watch gs://jobs/nightly/lock
