@@ -17,7 +17,8 @@ gcslock run would have, and says what has to be mended, by which gcloud command.
 The lock object itself is read and never touched; what a lock does is tried on
 probe objects beside it, whose names begin with its name. They are removed in any
 case, also on SIGINT, SIGTERM and SIGHUP; where deletes are refused there is one,
-and it is named. On a bucket with soft delete the removed ones are kept as all others.
+and it is named. On a bucket with soft delete the removed ones are kept as all
+others are.
 
 It looks at each permission, whether preconditions are enforced, the retention
 policy, holds, versioning, soft delete, lifecycle rules, storage class, public

@@ -40,8 +40,8 @@ their names, with their states as status has them. Stale ones are marked so. The
 prefix is one of text: gs://jobs/night also finds nightly/lock.
 
 Objects that are no locks are left out: those without a lock's metadata, but for
-Terraform's (.tflock), which are foreign. --all lists them all. Who holds a lock
-of Terraform's, status tells.
+Terraform's own locks (.tflock), which are foreign. --all lists them all. Who holds
+a lock of Terraform's own, status tells.
 
 One request of class A for every 1,000 objects below the prefix, locks or not.
 Needs storage.objects.list.

@@ -66,12 +66,15 @@ The command sees GCSLOCK_BUCKET, GCSLOCK_OBJECT, GCSLOCK_TOKEN (the lock
 object's generation) and GCSLOCK_OWNER.
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
-emulator instead. They need storage.objects.create, get, update, delete
-and list, as in roles/storage.objectUser: without list a free lock may look forbidden.
+emulator instead. They need storage.objects.create, get, update, delete and list,
+as in roles/storage.objectUser; without list a free lock may look forbidden.
 
 ` + jsonHelp + "\n\n" + exitCodeTable,
 		Example: `  # one nightly import at a time, give up after ten minutes
   gcslock run --wait 10m --operation 'nightly import' gs://jobs/nightly/lock -- ./import.sh
+
+  # a script that changes a state of Terraform's
+  gcslock run --payload-terraform gs://states/network/default.tflock -- ./repair.sh
 
   # without a bucket: try it in two terminals
   gcslock run --emulator gs://demo/lock -- sleep 60`,

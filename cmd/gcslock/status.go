@@ -28,7 +28,7 @@ break it. A lock is
   live     refreshed in time
   stale    past its time: the next one to acquire it takes it over by itself
   foreign  not written by gcslock or a client of its protocol, such as
-           Terraform's: it never expires and is never taken over
+           Terraform's own: it never expires and is never taken over
   free     not there
 
 by the server's clock, whatever the local one shows. One read, and another one

@@ -61,16 +61,17 @@ others can have the lock. If gcslock itself is killed, Terraform is, too (on
 Linux).
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
-emulator instead. They need storage.objects.create, get, update, delete
-and list, as in roles/storage.objectUser: without list a free lock may look forbidden.`
+emulator instead. They need storage.objects.create, get, update, delete and list,
+as in roles/storage.objectUser; without list a free lock may look forbidden.`
 
 func newTerraform() *cobra.Command {
 	t := &terraformRun{runner: &runner{teller: &teller{}, interrupts: true}}
 	cmd := &cobra.Command{
-		Use:     "terraform [flags] gs://BUCKET/PREFIX -- terraform COMMAND ARG...",
-		Short:   "Run Terraform or OpenTofu under a state lock that frees itself",
-		Long:    terraformHelp + "\n\n" + jsonHelp + "\n\n" + exitCodeTable,
-		Example: `  gcslock terraform gs://states/network -- terraform apply -auto-approve plan.out`,
+		Use:   "terraform [flags] gs://BUCKET/PREFIX -- terraform COMMAND ARG...",
+		Short: "Run Terraform or OpenTofu under a state lock that frees itself",
+		Long:  terraformHelp + "\n\n" + jsonHelp + "\n\n" + exitCodeTable,
+		Example: `  gcslock terraform --wait 30m gs://states/network -- terraform apply -input=false plan.out
+  gcslock terraform --workspace prod gs://states/network -- tofu plan`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.out = cmd.ErrOrStderr()
 			t.limitWait = cmd.Flags().Changed("wait")

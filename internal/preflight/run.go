@@ -150,7 +150,7 @@ func (r *run) listing(ctx context.Context) {
 		f.Why = "a free lock can't be told from a missing permission; Cloud Storage says 404 to those who have storage.objects.list"
 	case err != nil:
 		f.State, f.Seen = Warn, inside.Summary(err)
-		f.Why = "gcslock list needs storage.objects.list; the lock itself does not"
+		f.Why = "gcslock list needs storage.objects.list, and without it a missing object may be answered with 403 instead of 404"
 	}
 	if f.State != OK {
 		f.Fix = []string{r.grant("roles/storage.objectUser")}
