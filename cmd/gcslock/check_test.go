@@ -76,6 +76,7 @@ func TestCheck(t *testing.T) {
 			"\ngs://jobs/lock can't be relied on before the finding marked FAIL is mended\n",
 		}, ""},
 		{"held", nil, func(s *site) { s.rival("eve\x1b[31m") }, []string{target}, 0, []string{`gs://jobs/lock is held by "eve\x1b[31m", `}, ""},
+		{"foreign", nil, func(s *site) { s.put(foreign, "lock") }, []string{target}, 0, []string{"gs://jobs/lock is held by an object that is no lock of gcslock's, generation "}, ""},
 		{"no bucket", nil, nil, []string{"gs://nowhere/lock"}, exitStorage, nil, "gcslock: "},
 		{"no argument", nil, nil, nil, exitUsage, nil, "want gs://BUCKET/OBJECT"},
 		{"no object", nil, nil, []string{"gs://jobs"}, exitUsage, nil, `"gs://jobs" does not name an object`},
@@ -98,7 +99,7 @@ func TestCheck(t *testing.T) {
 			if code == exitUsage && s.ops() != "" {
 				t.Errorf("requests %q", s.ops())
 			}
-			if tt.name != "held" {
+			if tt.name != "held" && tt.name != "foreign" {
 				s.wantEmpty()
 			}
 		})

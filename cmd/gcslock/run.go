@@ -186,7 +186,8 @@ func (r *runner) run(ctx context.Context) error {
 	r.tell(message{Event: eventAcquired, Token: lease.Token(), Text: fmt.Sprintf("acquired %s, token %d", r.lock, lease.Token())})
 	if r.ready != nil {
 		if err := r.ready(ctx); err != nil {
-			return r.fail(exitStorage, errors.Join(err, lease.Release(ctx)))
+			_ = r.fail(exitStorage, err)
+			return r.finish(ctx, lease, exitStorage, nil)
 		}
 	}
 	code, err := r.supervise(lease, signals)
@@ -254,7 +255,7 @@ func (r *runner) acquire(parent context.Context, lock *gcslock.Lock, signals *si
 }
 
 // finish releases the lock after the command has ended with code, or could not
-// be started.
+// be started. A code of ours has been told.
 func (r *runner) finish(ctx context.Context, lease *gcslock.Lease, code int, failed error) error {
 	if failed != nil {
 		_ = r.fail(exitNotExecutable, failed)

@@ -247,7 +247,7 @@ func TestTerraformNoState(t *testing.T) {
 			s := newStateSite(t, "echo ran")
 			s.server.Delete("jobs", stateObject)
 			code, stdout, stderr := s.run("terraform", "--workspace", workspace, stateTarget, "--", "terraform", "apply")
-			if code != exitStorage || stdout != "" || !strings.Contains(stderr, "/"+workspace+".tfstate does not exist yet") || !strings.Contains(stderr, "run "+create+" first") {
+			if code != exitStorage || stdout != "" || !strings.Contains(stderr, "/"+workspace+".tfstate does not exist yet") || !strings.Contains(stderr, "run "+create+" first") || !strings.Contains(stderr, "released ") {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
 			if _, ok := s.server.Object("jobs", "team/app/"+workspace+".tflock"); ok {

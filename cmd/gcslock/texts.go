@@ -16,7 +16,7 @@ func moment(t, now time.Time) string {
 		return "-"
 	}
 	relative := span(now.Sub(t)) + " ago"
-	if t.After(now) {
+	if t.Sub(now) >= time.Second/2 { // "in 0s" is nothing that has happened
 		relative = "in " + span(t.Sub(now))
 	}
 	return fmt.Sprintf("%s (%s)", relative, t.UTC().Format(time.RFC3339))

@@ -11,7 +11,8 @@ func TestMoment(t *testing.T) {
 	for want, at := range map[string]time.Time{
 		"2m3s ago (2026-12-01T16:03:04Z)":     now.Add(-2*time.Minute - 3*time.Second),
 		"in 49s (2026-12-01T16:05:56Z)":       now.Add(49 * time.Second),
-		"0s ago (2026-12-01T16:05:07Z)":       now,
+		"0s ago (2026-12-01T16:05:07Z)":       now.Add(400 * time.Millisecond),
+		"in 1s (2026-12-01T16:05:07Z)":        now.Add(500 * time.Millisecond),
 		"47h59m0s ago (2026-11-29T16:06:07Z)": now.Add(-48*time.Hour + time.Minute),
 		"3d2h ago (2026-11-28T13:59:07Z)":     now.Add(-74*time.Hour - 6*time.Minute),
 		"-":                                   {},
