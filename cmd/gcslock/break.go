@@ -49,12 +49,7 @@ storage.objects.get and delete, and list: without it a free lock may look forbid
 			if b.id <= 0 {
 				return usageError{fmt.Errorf("--id %d is no generation: gcslock status %s shows it", b.id, shell.Word(args[0]))}
 			}
-			closeClient, err := b.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return b.run(cmd.Context())
+			return b.withClient(cmd, b.run)
 		},
 	}
 	b.looker = newLooker(cmd)

@@ -52,12 +52,7 @@ func newCheck() *cobra.Command {
 			if err := c.parseLock(cmd, args); err != nil {
 				return err
 			}
-			closeClient, err := c.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return c.check(cmd.Context())
+			return c.withClient(cmd, c.check)
 		},
 	}
 	c.looker = newLooker(cmd)

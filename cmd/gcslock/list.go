@@ -53,12 +53,7 @@ Needs storage.objects.list.
 			if err := l.parse(args); err != nil {
 				return usageError{err}
 			}
-			closeClient, err := l.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return l.list(cmd.Context())
+			return l.withClient(cmd, l.list)
 		},
 	}
 	l.looker = newLooker(cmd)

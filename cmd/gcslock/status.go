@@ -42,20 +42,15 @@ lock may look forbidden.
 			if err := l.parseLock(cmd, args); err != nil {
 				return err
 			}
-			return l.status(cmd)
+			return l.withClient(cmd, l.status)
 		},
 	}
 	l = newLooker(cmd)
 	return cmd
 }
 
-func (l *looker) status(cmd *cobra.Command) error {
-	closeClient, err := l.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer closeClient()
-	r, err := l.look(cmd.Context())
+func (l *looker) status(ctx context.Context) error {
+	r, err := l.look(ctx)
 	if err == nil {
 		err = l.show("lock", r)
 	}

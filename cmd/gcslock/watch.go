@@ -86,12 +86,7 @@ without it a free lock may look forbidden.
 			if w.every < minEvery {
 				return usageError{fmt.Errorf("--every %v is less than %v", w.every, minEvery)}
 			}
-			closeClient, err := w.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return w.run(cmd.Context())
+			return w.withClient(cmd, w.run)
 		},
 	}
 	w.looker = newLooker(cmd)
