@@ -273,6 +273,14 @@ func (a *acquisition) takeOver(ctx context.Context, obj stored, v verdict) (*Lea
 // retry is what follows a request that failed for now: a pause, and a read,
 // which is cheap and tells what became of it.
 func (a *acquisition) retry(ctx context.Context, op operation, r reply) (*Lease, step, error) {
+	if ctx.Err() != nil {
+		// The end of the wait cut it off, which tells nothing of the storage.
+		// What came before does.
+		if a.last == nil && !a.locked {
+			a.last = r.err
+		}
+		return nil, stepPauseAndLook, nil
+	}
 	a.last = r.err
 	a.retries[op]++
 	level := levelWarn

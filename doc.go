@@ -62,9 +62,11 @@
 //
 // # Permissions
 //
-// storage.objects.create, get, update and delete on the bucket, as in the role
-// roles/storage.objectUser. Requests that lack one fail at once, and their
-// error names it.
+// storage.objects.create, get, update, delete and list on the bucket, as in the
+// role roles/storage.objectUser. Requests that lack one fail at once, and their
+// error names it. Nothing is listed, but without list a missing object may be
+// answered with 403 instead of 404, and a free lock looks forbidden; gcslock check
+// tries that.
 //
 // # Token
 //

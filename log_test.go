@@ -122,6 +122,30 @@ func TestPermissionLossIsWarnedAtOnce(t *testing.T) {
 	})
 }
 
+// TestLogEndOfWait: that the end of a wait cut a request off is no failure, also
+// not in the error. What failed before it is.
+func TestLogEndOfWait(t *testing.T) {
+	for _, failures := range []int{0, 1} {
+		inWorld(t, func(t *testing.T, w *world) {
+			log := newLog()
+			lease := w.machine("a").acquire()
+			if failures > 0 {
+				w.inject(gcstest.Get, failures, gcstest.FailStatus(503))
+			}
+			w.inject(gcstest.Get, 0, gcstest.Hang())
+			_, err := w.machine("b").lock(WithLogger(log.logger), WithMaxWait(9*time.Second)).Acquire(t.Context())
+			isContext(t, err, context.DeadlineExceeded)
+			if lines := log.lines("request failed"); len(lines) != failures {
+				t.Errorf("%d failures, logged as %q", failures, lines)
+			}
+			if told := strings.Contains(err.Error(), "503"); told != (failures > 0) || strings.Contains(err.Error(), "time limit") {
+				t.Errorf("%d failures: %v", failures, err)
+			}
+			w.release(lease)
+		})
+	}
+}
+
 // TestHostileHolder: what a stranger wrote into the object does not reach the
 // log as it is, whatever the handler does.
 func TestHostileHolder(t *testing.T) {

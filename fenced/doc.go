@@ -50,5 +50,6 @@
 // # Permissions
 //
 // storage.objects.get, create, update and delete on the object (an overwrite is a
-// delete to IAM), and storage.objects.get on the lock.
+// delete to IAM), storage.objects.get on the lock, and storage.objects.list, without
+// which what is not there may look forbidden.
 package fenced

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcslock/gcslock"
+	"github.com/gcslock/gcslock/internal/shell"
 )
 
 // A breaker is one call of gcslock break.
@@ -32,7 +33,8 @@ that looks alive is not broken without --force, nor is a foreign one, of which
 nothing tells whether it is alive. The holder of a lock that is broken learns of
 it at its next refresh, a third of its ttl later: until then two may be at work.
 
-Two reads and a delete, and another read for a lock of Terraform's. Needs storage.objects.get and delete.
+Two reads and a delete, and another read for a lock of Terraform's. Needs
+storage.objects.get and delete, and list: without it a free lock may look forbidden.
 
 ` + exitCodeTable,
 		Example: `  gcslock status gs://jobs/nightly/lock
@@ -42,17 +44,12 @@ Two reads and a delete, and another read for a lock of Terraform's. Needs storag
 				return err
 			}
 			if !cmd.Flags().Changed("id") {
-				return usageError{fmt.Errorf("want --id GENERATION: gcslock status %s shows it", shellWord(args[0]))}
+				return usageError{fmt.Errorf("want --id GENERATION: gcslock status %s shows it", shell.Word(args[0]))}
 			}
 			if b.id <= 0 {
-				return usageError{fmt.Errorf("--id %d is no generation: gcslock status %s shows it", b.id, shellWord(args[0]))}
+				return usageError{fmt.Errorf("--id %d is no generation: gcslock status %s shows it", b.id, shell.Word(args[0]))}
 			}
-			closeClient, err := b.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return b.run(cmd.Context())
+			return b.withClient(cmd, b.run)
 		},
 	}
 	b.looker = newLooker(cmd)

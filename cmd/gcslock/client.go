@@ -22,9 +22,7 @@ func newClient(ctx context.Context, emulator string) (*storage.Client, error) {
 func newWatchfulClient(ctx context.Context, emulator string) (*storage.Client, *serverTime, error) {
 	server := new(serverTime)
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	// Contents are read as the JSON API has them: emulators have nothing at the
-	// other one's address.
-	opts := append(emulatorOptions(emulator), storage.WithJSONReads())
+	opts := emulatorOptions(emulator)
 	var rt http.RoundTripper = dateReader{base, server}
 	if emulator == "" && os.Getenv("STORAGE_EMULATOR_HOST") == "" {
 		var err error
@@ -47,7 +45,9 @@ func emulatorOptions(emulator string) []option.ClientOption {
 }
 
 func openClient(ctx context.Context, opts ...option.ClientOption) (*storage.Client, error) {
-	client, err := storage.NewClient(ctx, opts...)
+	// Contents are read as the JSON API has them: emulators have nothing at the
+	// other one's address.
+	client, err := storage.NewClient(ctx, append(opts, storage.WithJSONReads())...)
 	if err != nil {
 		return nil, fmt.Errorf("storage client: %w", err)
 	}

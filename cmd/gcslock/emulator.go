@@ -21,9 +21,9 @@ func newEmulator() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "emulator",
 		Short: "Serve a local Cloud Storage, in memory, on loopback",
-		Long: `Serves a Cloud Storage in memory, on loopback only, until SIGINT or SIGTERM. It
-enforces the preconditions that a lock needs. When it is ready it prints one
-line to export, which leads Google's storage clients to it.`,
+		Long: `Serves a Cloud Storage in memory, on loopback only, until SIGINT, SIGTERM or
+SIGHUP. It enforces the preconditions that a lock needs. When it is ready it prints
+one line to export, which leads Google's storage clients to it.`,
 		Example: `  gcslock emulator --listen 127.0.0.1:9000 --bucket jobs`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +46,7 @@ line to export, which leads Google's storage clients to it.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:0", "loopback address and port; port 0 takes a free one")
-	flags.StringArrayVar(&buckets, "bucket", nil, "bucket to create; may be repeated")
+	flags.StringArrayVar(&buckets, "bucket", nil, "`name` of a bucket to create; may be repeated")
 	flags.DurationVar(&idle, "idle", 0, "end after so long without a request; 0: never")
 	return cmd
 }

@@ -27,18 +27,22 @@ const (
 
 // The docs have the same lines: a test compares them.
 const exitCodeTable = `Exit codes:
-  0      done; run has its command's own code, whatever it is
+  0      done; run, terraform: the command's own code, whatever it is; check: the
+         lock can be relied on
   3      status: the lock is free
   64     usage: a flag, a name or a duration is wrong; no request was sent
-  69     storage: no permission, no bucket, no network
-  70     run: the lease was lost; the command was stopped, or had just ended
+  69     storage: no permission, no bucket, no network; terraform: or no state yet
+  70     run, terraform: the lease was lost; the command was stopped, or had just
+         ended
   74     the output could not be written
-  75     run: others hold the lock, and the wait is over; break: refused, because
-         the lock looks alive, is foreign, or has another ID by now
-  126    run: the command can't be executed
-  127    run: the command was not found
-  128+n  run: the command died of signal n, or gcslock was told to end by signal n
-         while it waited for the lock`
+  75     run, terraform: others hold the lock, and the wait is over; break: refused,
+         because the lock looks alive, is foreign, or has another ID by now
+  78     check: the lock can't be relied on before what is marked FAIL is mended
+  126    run, terraform: the command can't be executed
+  127    run, terraform: the command was not found
+  128+n  run, terraform: the command died of signal n, or gcslock was told to end
+         by signal n while it waited for the lock; check: it was told to end by
+         signal n, and has removed its probe objects`
 
 // A usageError is a mistake in the command line.
 type usageError struct{ error }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcslock/gcslock/cmd/gcslock/internal/terraform"
 )
 
 // TestFields: docs/cli.md has the fields that the commands write, each where it
@@ -25,7 +27,7 @@ func TestFields(t *testing.T) {
 			}
 		}
 		if row[0] == "`terraform`" {
-			want := fieldsOf(reflect.TypeFor[terraformInfo]())
+			want := fieldsOf(reflect.TypeFor[terraform.LockInfo]())
 			if got := regexp.MustCompile("`([a-z_]+)`").FindAllString(strings.SplitN(row[2], ", as it", 2)[0], -1); strings.Join(got, " ") != "`"+strings.Join(want, "` `")+"`" {
 				t.Errorf("terraform has %q, the docs %q", want, got)
 			}
@@ -89,7 +91,7 @@ func jsonOf(t *testing.T, command, kind string) []map[string]any {
 	const object = "p/default.tflock"
 	id := s.put(kind, object)
 	o, _ := s.server.Object("jobs", object)
-	o.Content, o.ContentType = []byte(`{"Who":"jo"}`), "application/json"
+	o.Content, o.ContentType = []byte(`{"ID":"x","Who":"jo"}`), "application/json"
 	if o.Metadata == nil {
 		o.Metadata = map[string]string{"team": "billing"}
 	}

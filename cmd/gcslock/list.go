@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/api/iterator"
 
+	"github.com/gcslock/gcslock/cmd/gcslock/internal/terraform"
 	"github.com/gcslock/gcslock/internal/inside"
 )
 
@@ -40,8 +40,8 @@ their names, with their states as status has them. Stale ones are marked so. The
 prefix is one of text: gs://jobs/night also finds nightly/lock.
 
 Objects that are no locks are left out: those without a lock's metadata, but for
-Terraform's (.tflock), which are foreign. --all lists them all. Who holds a lock
-of Terraform's, status tells.
+Terraform's own locks (.tflock), which are foreign. --all lists them all. Who holds
+a lock of Terraform's own, status tells.
 
 One request of class A for every 1,000 objects below the prefix, locks or not.
 Needs storage.objects.list.
@@ -53,12 +53,7 @@ Needs storage.objects.list.
 			if err := l.parse(args); err != nil {
 				return usageError{err}
 			}
-			closeClient, err := l.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return l.list(cmd.Context())
+			return l.withClient(cmd, l.list)
 		},
 	}
 	l.looker = newLooker(cmd)
@@ -71,10 +66,9 @@ func (l *lister) parse(args []string) error {
 	if len(args) != 1 {
 		return errors.New("want gs://BUCKET or gs://BUCKET/PREFIX; see gcslock list --help")
 	}
-	rest, ok := strings.CutPrefix(args[0], "gs://")
-	l.bucket, l.prefix, _ = strings.Cut(rest, "/")
-	if !ok || l.bucket == "" {
-		return fmt.Errorf("%q does not name a bucket: want gs://BUCKET or gs://BUCKET/PREFIX", args[0])
+	var err error
+	if l.bucket, l.prefix, err = parsePrefix(args[0]); err != nil {
+		return err
 	}
 	l.lock = inside.URL(l.bucket, l.prefix)
 	return nil
@@ -126,7 +120,7 @@ func (l *lister) objects(ctx context.Context) *storage.ObjectIterator {
 // add takes an object into the table, or writes its JSON, if it is a lock.
 func (l *lister) add(attrs *storage.ObjectAttrs) error {
 	r := l.reportOf(attrs)
-	if r.Foreign && !l.all && !strings.HasSuffix(attrs.Name, terraformSuffix) {
+	if r.Foreign && !l.all && !strings.HasSuffix(attrs.Name, terraform.Suffix) {
 		return nil
 	}
 	if r.State == stateUnknown && !l.found {

@@ -60,20 +60,21 @@ func (l *looker) parseLock(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// open makes the client. It sends no request of the lock's.
-func (l *looker) open(cmd *cobra.Command) (closeClient func(), err error) {
+// withClient has do look, with a client. Opening that sends no request of the
+// lock's.
+func (l *looker) withClient(cmd *cobra.Command, do func(context.Context) error) error {
 	l.out = cmd.ErrOrStderr()
 	l.screen = newScreen(cmd.OutOrStdout(), l.json)
-	ctx, emulator := cmd.Context(), ""
-	if l.emulator {
-		if emulator, err = sharedEmulator(ctx, l.bucket); err != nil {
-			return nil, l.fail(exitStorage, fmt.Errorf("emulator: %w", err))
-		}
+	ctx := cmd.Context()
+	emulator, err := findEmulator(ctx, l.emulator, l.bucket)
+	if err != nil {
+		return l.fail(exitStorage, err)
 	}
 	if l.client, l.server, err = newWatchfulClient(ctx, emulator); err != nil {
-		return nil, l.fail(exitStorage, err)
+		return l.fail(exitStorage, err)
 	}
-	return func() { _ = l.client.Close() }, nil
+	defer l.client.Close()
+	return do(ctx)
 }
 
 // name is an object's gs:// name as it is, for programs.

@@ -39,7 +39,7 @@ func TestMan(t *testing.T) {
 			wants = append(wants, ".SH EXAMPLES\n.RS 2\n.nf\n")
 		}
 		if strings.Contains(cmd.Long, "Exit codes:") {
-			wants = append(wants, "Exit codes:\n.RS 2\n.nf\n0      done;", "128+n  run:")
+			wants = append(wants, "Exit codes:\n.RS 2\n.nf\n0      done;", "128+n  run, terraform:")
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { wants = append(wants, "--"+f.Name) })
 		for _, want := range wants {
@@ -98,19 +98,24 @@ func TestManText(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	const noFiles, files, directories, noFilesNoSpace = ":4\n", ":0\n", ":16\n", "gs://\n:6\n"
 	for args, want := range map[string]string{
-		"status |":              noFilesNoSpace,
-		"list gs|":              noFilesNoSpace,
-		"watch |":               noFilesNoSpace,
-		"break |":               noFilesNoSpace,
-		"break gs://a/b |":      noFiles,
-		"break --id |":          noFiles,
-		"run |":                 noFilesNoSpace,
-		"run gs://a/b -- |":     files,
-		"run gs://a/b -- cat |": files,
-		"run --payload |":       files,
-		"run --owner |":         noFiles,
-		"man |":                 directories,
-		"emulator |":            noFiles,
+		"status |":                          noFilesNoSpace,
+		"list gs|":                          noFilesNoSpace,
+		"watch |":                           noFilesNoSpace,
+		"break |":                           noFilesNoSpace,
+		"break gs://a/b |":                  noFiles,
+		"break --id |":                      noFiles,
+		"run |":                             noFilesNoSpace,
+		"run gs://a/b -- |":                 files,
+		"run gs://a/b -- cat |":             files,
+		"run --payload |":                   files,
+		"check |":                           noFilesNoSpace,
+		"check gs://a/b |":                  noFiles,
+		"terraform |":                       noFilesNoSpace,
+		"terraform gs://a/b -- terraform |": files,
+		"terraform --workspace |":           noFiles,
+		"run --owner |":                     noFiles,
+		"man |":                             directories,
+		"emulator |":                        noFiles,
 	} {
 		t.Run(args, func(t *testing.T) {
 			s := newSite(t)

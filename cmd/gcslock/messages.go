@@ -166,18 +166,16 @@ func waitingText(who gcslock.Info, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "waiting for %s", who.URL())
 	if who.Foreign {
-		fmt.Fprintf(&b, ": held by an object that is no lock of gcslock and never expires (generation %d)", who.Generation)
+		fmt.Fprintf(&b, ": held by an object that is no lock of gcslock's and never expires, generation %d", who.Generation)
 		return b.String()
 	}
 	b.WriteString(": held by " + holderOf(who).text())
 	if !who.AcquiredAt.IsZero() {
-		fmt.Fprintf(&b, ", since %s (%s ago)", clockTime(who.AcquiredAt), now.Sub(who.AcquiredAt).Round(time.Second))
+		b.WriteString(", since " + moment(who.AcquiredAt, now))
 	}
 	if !who.ExpiresAt.IsZero() {
-		fmt.Fprintf(&b, ", and unless it is refreshed until %s (in %s)", clockTime(who.ExpiresAt), who.ExpiresAt.Sub(now).Round(time.Second))
+		b.WriteString(", time left: " + timeLeft(who.ExpiresAt, now))
 	}
-	fmt.Fprintf(&b, "; generation %d", who.Generation)
+	fmt.Fprintf(&b, ", generation %d", who.Generation)
 	return b.String()
 }
-
-func clockTime(t time.Time) string { return t.Local().Format(time.RFC3339) }

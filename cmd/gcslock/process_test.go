@@ -64,22 +64,34 @@ func TestSignalWhileWaiting(t *testing.T) {
 }
 
 // killed: the command dies with gcslock, and the next one gets in after the ttl.
-func killed(s *site, _ string) {
-	p := s.start("run", "--ttl", "3s", target, "--", "sh", "-c", "echo ready; exec sleep 1000")
-	p.stdout.until("ready")
-	p.signal(syscall.SIGKILL)
-	p.wait()
-	p.stdout.rest() // ends when the command has no end of the pipe any more
-	left, ok := s.object()
-	if !ok {
-		s.Fatal("nobody was left to release, but the object is gone")
-	}
-	code, _, stderr := s.run("run", "--ttl", "3s", target, "--", "true")
-	if code != 0 || !strings.Contains(stderr, "took over the stale lock") {
-		s.Errorf("exit code %d, stderr %q", code, stderr)
-	}
-	if d := time.Since(left.Updated); d < 3*time.Second {
-		s.Errorf("taken over %v after its last sign of life", d)
+func killed(command string) func(*site, string) {
+	return func(s *site, _ string) {
+		const sleeps = "echo ready; exec sleep 1000"
+		object, args := "lock", []string{"run", "--ttl", "3s", target, "--", "sh", "-c", sleeps}
+		if command == "terraform" {
+			s.addState(sleeps)
+			object, args = stateLock, []string{"terraform", "--ttl", "3s", stateTarget, "--", "terraform", "apply"}
+		}
+		p := s.start(args...)
+		p.stdout.until("ready")
+		p.signal(syscall.SIGKILL)
+		p.wait()
+		p.stdout.rest() // ends when the command has no end of the pipe any more
+		left, ok := s.server.Object("jobs", object)
+		if !ok {
+			s.Fatal("nobody was left to release, but the object is gone")
+		}
+		s.env = append(s.env, "FAKE=true")
+		if command == "run" {
+			args[len(args)-1] = "true"
+		}
+		code, _, stderr := s.run(args...)
+		if code != 0 || !strings.Contains(stderr, "took over the stale lock") {
+			s.Errorf("exit code %d, stderr %q", code, stderr)
+		}
+		if d := time.Since(left.Updated); d < 3*time.Second {
+			s.Errorf("taken over %v after its last sign of life", d)
+		}
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"cloud.google.com/go/storage"
 
 	"github.com/gcslock/gcslock"
+	"github.com/gcslock/gcslock/cmd/gcslock/internal/terraform"
 	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/shell"
 )
 
 // The states of a lock.
@@ -24,19 +26,19 @@ const (
 // A report is what status, list, watch and break tell of a lock. Its JSON form
 // is documented in docs/cli.md, and its fields are there to stay.
 type report struct {
-	Lock         string            `json:"lock"`
-	State        string            `json:"state"`
-	ServerTime   time.Time         `json:"server_time,omitzero"`
-	*holder                        // nil where the lock is free
-	TTLSeconds   float64           `json:"ttl_seconds,omitempty"`
-	StaleAfter   time.Time         `json:"stale_after,omitzero"`
-	LeftSeconds  *int64            `json:"left_seconds,omitempty"`
-	PayloadBytes int64             `json:"payload_bytes,omitempty"`
-	PayloadType  string            `json:"payload_type,omitempty"`
-	Metadata     map[string]string `json:"metadata,omitempty"`
-	Terraform    *terraformInfo    `json:"terraform,omitempty"`
-	BreakCommand string            `json:"break_command,omitempty"`
-	Removed      *bool             `json:"removed,omitempty"` // break's
+	Lock         string              `json:"lock"`
+	State        string              `json:"state"`
+	ServerTime   time.Time           `json:"server_time,omitzero"`
+	*holder                          // nil where the lock is free
+	TTLSeconds   float64             `json:"ttl_seconds,omitempty"`
+	StaleAfter   time.Time           `json:"stale_after,omitzero"`
+	LeftSeconds  *int64              `json:"left_seconds,omitempty"`
+	PayloadBytes int64               `json:"payload_bytes,omitempty"`
+	PayloadType  string              `json:"payload_type,omitempty"`
+	Metadata     map[string]string   `json:"metadata,omitempty"`
+	Terraform    *terraform.LockInfo `json:"terraform,omitempty"`
+	BreakCommand string              `json:"break_command,omitempty"`
+	Removed      *bool               `json:"removed,omitempty"` // break's
 
 	url string // safe to print, as Lock is not
 	now time.Time
@@ -115,7 +117,7 @@ func othersMetadata(info *gcslock.Info) map[string]string {
 // breakCommand is the command line that removes this holder's object, and no
 // other's.
 func (l *looker) breakCommand(info *gcslock.Info) string {
-	command := "gcslock break " + shellWord(l.name(info.Object)) + " --id " + strconv.FormatInt(info.Generation, 10)
+	command := "gcslock break " + shell.Word(l.name(info.Object)) + " --id " + strconv.FormatInt(info.Generation, 10)
 	if l.emulator {
 		command += " --emulator"
 	}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/gcslock/gcslock"
+	"github.com/gcslock/gcslock/internal/inside"
 )
 
 // A runner is one call of gcslock run, or what gcslock terraform has of it.
@@ -65,11 +66,15 @@ The command sees GCSLOCK_BUCKET, GCSLOCK_OBJECT, GCSLOCK_TOKEN (the lock
 object's generation) and GCSLOCK_OWNER.
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
-emulator instead. They need storage.objects.create, get, update and delete.
+emulator instead. They need storage.objects.create, get, update, delete and list,
+as in roles/storage.objectUser; without list a free lock may look forbidden.
 
 ` + jsonHelp + "\n\n" + exitCodeTable,
 		Example: `  # one nightly import at a time, give up after ten minutes
   gcslock run --wait 10m --operation 'nightly import' gs://jobs/nightly/lock -- ./import.sh
+
+  # a script that changes a state of Terraform's
+  gcslock run --payload-terraform gs://states/network/default.tflock -- ./repair.sh
 
   # without a bucket: try it in two terminals
   gcslock run --emulator gs://demo/lock -- sleep 60`,
@@ -148,7 +153,7 @@ func (r *runner) configure() error {
 	if r.grace < 0 {
 		return fmt.Errorf("--grace %v is negative", r.grace)
 	}
-	r.lock = (&gcslock.Info{Bucket: r.bucket, Object: r.object}).URL()
+	r.lock = inside.URL(r.bucket, r.object)
 	r.options = append(r.options,
 		gcslock.WithTTL(r.ttl), gcslock.WithOwner(r.owner), gcslock.WithOperation(r.operation),
 		gcslock.WithLogger(slog.New(r.teller)))
@@ -181,7 +186,8 @@ func (r *runner) run(ctx context.Context) error {
 	r.tell(message{Event: eventAcquired, Token: lease.Token(), Text: fmt.Sprintf("acquired %s, token %d", r.lock, lease.Token())})
 	if r.ready != nil {
 		if err := r.ready(ctx); err != nil {
-			return r.fail(exitStorage, errors.Join(err, lease.Release(ctx)))
+			_ = r.fail(exitStorage, err)
+			return r.finish(ctx, lease, exitStorage, nil)
 		}
 	}
 	code, err := r.supervise(lease, signals)
@@ -202,12 +208,11 @@ func (r *runner) lookUp() error {
 }
 
 func (r *runner) open(ctx context.Context) (*gcslock.Lock, func(), error) {
-	emulator := ""
-	if r.emulator {
-		var err error
-		if emulator, err = sharedEmulator(ctx, r.bucket); err != nil {
-			return nil, nil, fmt.Errorf("emulator: %w", err)
-		}
+	emulator, err := findEmulator(ctx, r.emulator, r.bucket)
+	if err != nil {
+		return nil, nil, err
+	}
+	if emulator != "" {
 		r.tell(message{Event: eventEmulator, Text: "using the local emulator at " + emulator})
 	}
 	opts := emulatorOptions(emulator)
@@ -250,7 +255,7 @@ func (r *runner) acquire(parent context.Context, lock *gcslock.Lock, signals *si
 }
 
 // finish releases the lock after the command has ended with code, or could not
-// be started.
+// be started. A code of ours has been told.
 func (r *runner) finish(ctx context.Context, lease *gcslock.Lease, code int, failed error) error {
 	if failed != nil {
 		_ = r.fail(exitNotExecutable, failed)

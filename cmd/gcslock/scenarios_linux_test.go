@@ -20,7 +20,7 @@ func scenarios() map[string]scenario {
 		"signal SIGINT: run":  passesOn(syscall.SIGINT),
 		"signal SIGTERM: run": passesOn(syscall.SIGTERM),
 		"signal SIGHUP: run":  passesOn(syscall.SIGHUP),
-		"signal SIGKILL: run": killed,
+		"signal SIGKILL: run": killed("run"),
 
 		"signal SIGINT: emulator":  endsEmulator(syscall.SIGINT),
 		"signal SIGTERM: emulator": endsEmulator(syscall.SIGTERM),
@@ -31,18 +31,23 @@ func scenarios() map[string]scenario {
 	}
 	exitScenarios(all)
 	lookScenarios(all)
+	checkScenarios(all)
+	terraformScenarios(all)
 	for name, value := range map[string]string{"BUCKET": "jobs", "OBJECT": "lock", "OWNER": "jo", "TOKEN": ""} {
-		all["variable set GCSLOCK_"+name+": run"] = setsVariable(value)
+		all["variable set GCSLOCK_"+name+": run"] = setsVariable("run", value)
 	}
 	emulator := func(command string, env []string, says string) scenario {
 		return func(s *site, _ string) { s.usesEmulator(command, env, says) }
 	}
-	for _, command := range append([]string{"run"}, lookCommands...) {
+	for _, command := range append([]string{"run", "terraform", "check"}, lookCommands...) {
 		all["variable STORAGE_EMULATOR_HOST: "+command] = func(s *site, _ string) {
 			s.start(s.anyArgs(command)...)
 			s.untilRequested()
 		}
 		all["variable GOOGLE_APPLICATION_CREDENTIALS: "+command] = readsCredentials(command)
+		if command == "terraform" {
+			continue // which has no --emulator
+		}
 		all["variable XDG_RUNTIME_DIR: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=HERE", idleVariable + "=15s"}, "gcslock/emulator.json")
 		all["variable TMPDIR: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=", "TMPDIR=HERE", idleVariable + "=15s"}, "gcslock-*/emulator.json")
 		all["variable GCSLOCK_EMULATOR_IDLE: "+command] = emulator(command, []string{"XDG_RUNTIME_DIR=HERE", idleVariable + "=soon"}, "")
@@ -62,7 +67,7 @@ func exitScenarios(all map[string]scenario) {
 			s.isCode(got, which, stderr)
 		}
 	}
-	for _, command := range []string{"run", "status", "list", "watch", "break", "emulator", "man", "version"} {
+	for _, command := range []string{"run", "terraform", "check", "status", "list", "watch", "break", "emulator", "man", "version"} {
 		exits("64", command, nothing, "--bogus")
 	}
 	exits("0", "run", nothing, target, "--", "true")
@@ -70,6 +75,9 @@ func exitScenarios(all map[string]scenario) {
 	exits("0", "list", nothing, "gs://jobs")
 	exits("0", "break", nothing, target, "--id", "1")
 	exits("0", "version", nothing)
+	exits("0", "check", nothing, target)
+	exits("69", "check", nothing, "gs://nowhere/lock")
+	exits("78", "check", forbid("storage.objects.create"), target)
 	all[kindExit+" 0: man"] = func(s *site, which string) {
 		code, _, stderr := s.run("man", s.TempDir())
 		s.isCode(code, which, stderr)
@@ -88,7 +96,9 @@ func exitScenarios(all map[string]scenario) {
 	exits("75", "break", held, target, "--id", "1")
 	exits("126", "run", nothing, target, "--", "/dev/null")
 	exits("127", "run", nothing, target, "--", "no-such-command")
-	all[kindExit+" 128+n: run"] = diesOfSignals
+	all[kindExit+" 128+n: run"] = func(s *site, which string) {
+		s.diesOfSignals(which, func() { s.rival("somebody") }, "run", target, "--", "sh", "-c", "kill -TERM $$")
+	}
 
 	all[kindExit+" 74: man"] = func(s *site, which string) {
 		code, _, stderr := s.run("man", "/dev/null/directory")
@@ -108,15 +118,30 @@ func lookScenarios(all map[string]scenario) {
 		for name, sig := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGHUP": syscall.SIGHUP} {
 			all["signal "+name+": "+command] = func(s *site, _ string) { s.diesOf(sig, command) }
 		}
-		for _, setting := range []string{"NO_COLOR=1", "TERM=dumb"} {
-			name, _, _ := strings.Cut(setting, "=")
-			all["variable "+name+": "+command] = func(s *site, _ string) {
-				if shown := s.onTerminal(nil, s.lookArgs(command, stale)...); !strings.Contains(shown, "\x1b") {
-					s.Errorf("no colour without it: %q", shown)
-				}
-				if shown := s.onTerminal([]string{setting}, s.lookArgs(command, stale)...); strings.Contains(shown, "\x1b") {
-					s.Errorf("colour: %q", shown)
-				}
+		colourScenarios(all, command)
+	}
+}
+
+// checkScenarios are check's.
+func checkScenarios(all map[string]scenario) {
+	for name, sig := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGHUP": syscall.SIGHUP} {
+		all["signal "+name+": check"] = interruptsCheck(sig)
+	}
+	all[kindExit+" 128+n: check"] = interruptsCheck(syscall.SIGTERM)
+	all[kindExit+" 74: check"] = func(s *site, which string) { s.fillsDisk(which, []string{"check", target}) }
+	colourScenarios(all, "check")
+}
+
+// colourScenarios are for those who want none.
+func colourScenarios(all map[string]scenario, command string) {
+	for _, setting := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		name, _, _ := strings.Cut(setting, "=")
+		all["variable "+name+": "+command] = func(s *site, _ string) {
+			if shown := s.onTerminal(nil, s.lookArgs(command, stale)...); !strings.Contains(shown, "\x1b") {
+				s.Errorf("no colour without it: %q", shown)
+			}
+			if shown := s.onTerminal([]string{setting}, s.lookArgs(command, stale)...); strings.Contains(shown, "\x1b") {
+				s.Errorf("colour: %q", shown)
 			}
 		}
 	}
@@ -141,8 +166,12 @@ func (s *site) untilRequested() {
 
 // anyArgs have the command send requests.
 func (s *site) anyArgs(command string) []string {
-	if command == "run" {
+	switch command {
+	case "run":
 		return []string{"run", target, "--", "true"}
+	case "terraform":
+		s.addState("")
+		return apply
 	}
 	return s.lookArgs(command, free)
 }
@@ -190,20 +219,27 @@ func endsEmulator(sig syscall.Signal) scenario {
 	}
 }
 
-// diesOfSignals has the command die of one, and gcslock get one while it waits.
-func diesOfSignals(s *site, which string) {
-	code, _, _ := s.run("run", target, "--", "sh", "-c", "kill -TERM $$")
+// diesOfSignals has the command die of SIGTERM, which args do, and gcslock get one
+// while it waits for the lock, which hold takes.
+func (s *site) diesOfSignals(which string, hold func(), args ...string) {
+	code, _, _ := s.run(args...)
 	s.isCode(code, strings.Replace(which, "128+n", "143", 1), "")
-	s.rival("somebody")
-	p := s.start("run", target, "--", "true")
+	hold()
+	p := s.start(args...)
 	p.stderr.until("waiting")
 	p.signal(syscall.SIGINT)
 	s.isCode(p.wait(), strings.Replace(which, "128+n", "130", 1), "")
 }
 
-func setsVariable(value string) scenario {
+func setsVariable(command, value string) scenario {
 	return func(s *site, which string) {
-		_, stdout, _ := s.run("run", "--owner", "jo", target, "--", "sh", "-c", `printf %s "$`+which+`"`)
+		script := `printf %s "$` + which + `"`
+		args := []string{"run", "--owner", "jo", target, "--", "sh", "-c", script}
+		if command == "terraform" {
+			s.addState(script)
+			args = slices.Insert(slices.Clone(apply), 1, "--owner", "jo")
+		}
+		_, stdout, _ := s.run(args...)
 		if which == "GCSLOCK_TOKEN" {
 			// The delete names the object's generation.
 			requests := s.server.Requests()
@@ -219,7 +255,7 @@ func readsCredentials(command string) scenario {
 	return func(s *site, which string) {
 		file := filepath.Join(s.TempDir(), "credentials.json")
 		args := s.anyArgs(command)
-		s.env = []string{"STORAGE_EMULATOR_HOST=", which + "=" + file}
+		s.env = append(s.env, "STORAGE_EMULATOR_HOST=", which+"="+file)
 		if code, _, stderr := s.run(args...); code != exitStorage || !strings.Contains(stderr, file) {
 			s.Errorf("exit code %d, stderr %q", code, stderr)
 		}

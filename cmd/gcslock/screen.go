@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"os"
+
+	"github.com/gcslock/gcslock/internal/preflight"
 )
 
 // Colours, as terminals have them since ECMA-48.
@@ -13,8 +15,11 @@ const (
 	colourEnd    = "\x1b[0m"
 )
 
+// stateColours are those of locks, and of check's findings. Both have an unknown.
 var stateColours = map[string]string{
 	stateLive: colourGreen, stateStale: colourRed, stateForeign: colourYellow, stateUnknown: colourYellow,
+
+	string(preflight.OK): colourGreen, string(preflight.Warn): colourYellow, string(preflight.Fail): colourRed,
 }
 
 // A screen is stdout. Pipes get the same columns without colour: what programs

@@ -66,6 +66,27 @@ func TestColour(t *testing.T) {
 	}
 }
 
+// TestColourOfCheck: each state of a finding has its own.
+func TestColourOfCheck(t *testing.T) {
+	s := newSiteWith(t, map[string]any{"storageClass": "NEARLINE"})
+	forbid("storage.objects.create")(s)
+	shown := s.onTerminal(nil, "check", target)
+	for state, want := range map[string]string{
+		"ok": colourGreen + "ok" + colourEnd + "       ", "warn": colourYellow + "warn" + colourEnd + "     ",
+		"fail": colourRed + "FAIL" + colourEnd + "     ", "unknown": colourYellow + "unknown" + colourEnd + "  ",
+	} {
+		if !strings.Contains(shown, "\n"+want) {
+			t.Errorf("shows nothing that is %s: %q", state, shown)
+		}
+	}
+	if _, piped, _ := s.run("check", target); strings.Contains(piped, "\x1b") || !strings.Contains(piped, "\nFAIL     ") {
+		t.Errorf("a pipe gets %q", piped)
+	}
+	if shown := s.onTerminal(nil, "check", "--json", target); strings.Contains(shown, "\x1b") || s.reports(shown)[0]["fit"] != false {
+		t.Errorf("shows %q", shown)
+	}
+}
+
 // TestPipeIsLikeTerminal: the same words in the same columns.
 func TestPipeIsLikeTerminal(t *testing.T) {
 	s := newSite(t)
@@ -89,7 +110,7 @@ func TestHostileTexts(t *testing.T) {
 	const hostile = "x\n\x1b[2J\u202e\r\u009bgcslock: all is well\x00\xff\U000e0041"
 	metadata := map[string]string{"owner": hostile, "nonce": "n", "host": hostile, "operation": hostile, "team\x1b": hostile, "ttl": "1h"}
 	object := "p\x1b[2J\u202e/x.tflock"
-	content := []byte(`{"Who":"\u001b[2J\u202e","Operation":"\u001b[2J","Version":"\u001b[2J","Info":"\u001b[2J\n","Created":"\u001b[2J","Path":"\u001b"}`)
+	content := []byte(`{"ID":"\u001b","Who":"\u001b[2J\u202e","Operation":"\u001b[2J","Version":"\u001b[2J","Info":"\u001b[2J\n","Created":"\u001b[2J","Path":"\u001b"}`)
 	for name, o := range map[string]gcstest.Object{
 		"ours":        {Metadata: metadata, Content: content, ContentType: "\x1b[2J"},
 		"Terraform's": {Metadata: map[string]string{"\x1b": "\x1b\u202e"}, Content: content},

@@ -8,7 +8,11 @@ import (
 // sentence is a report on one line, for a refusal.
 func (r *report) sentence() string {
 	if r.Foreign {
-		return fmt.Sprintf("%s is held by an object that is no lock of gcslock's, since %s, generation %d", r.url, moment(r.Since, r.now), r.Generation)
+		since := "" // check does not know it
+		if !r.Since.IsZero() {
+			since = ", since " + moment(r.Since, r.now)
+		}
+		return fmt.Sprintf("%s is held by an object that is no lock of gcslock's%s, generation %d", r.url, since, r.Generation)
 	}
 	return fmt.Sprintf("%s is held by %s, since %s, refreshed %s, time left: %s, generation %d",
 		r.url, r.holder.text(), moment(r.Since, r.now), moment(r.Refreshed, r.now), r.left(), r.Generation)

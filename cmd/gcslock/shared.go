@@ -40,6 +40,18 @@ type sharedState struct {
 	Bucket string `json:"bucket"`
 }
 
+// findEmulator is the URL of the emulator that --emulator asks for; empty where it
+// is not given.
+func findEmulator(ctx context.Context, asked bool, bucket string) (url string, err error) {
+	if !asked {
+		return "", nil
+	}
+	if url, err = sharedEmulator(ctx, bucket); err != nil {
+		return "", fmt.Errorf("emulator: %w", err)
+	}
+	return url, nil
+}
+
 // sharedEmulator is the URL of the emulator that this user has running on this
 // machine, with the bucket in it. It starts one, as a process of its own, if
 // there is none.

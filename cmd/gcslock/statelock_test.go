@@ -26,9 +26,9 @@ func TestTerraformForeign(t *testing.T) {
 	}{
 		{"terraform", plainInfo, []string{
 			"Terraform's own lock, which never expires and is never taken over",
-			`"OperationTypePlan" by "alice@laptop\x1b[31m", Terraform "1.9.8"`, " ago), ID %d", "terraform force-unlock %d",
+			`"OperationTypePlan" by "alice@laptop\x1b[31m", Terraform "1.9.8"`, "Z), ID %d", "terraform force-unlock %d",
 		}},
-		{"no JSON", "\x1b", []string{"can't be read as a lock of Terraform", "(generation %d)"}},
+		{"no JSON", "\x1b", []string{"can't be read as a lock of Terraform", ", generation %d"}},
 		{"other JSON", "{}", []string{"can't be read as a lock of Terraform (it has no ID)"}},
 		{"empty", "", []string{"can't be read as a lock of Terraform"}},
 	} {

@@ -12,6 +12,7 @@ import (
 	"cloud.google.com/go/storage"
 	"github.com/spf13/cobra"
 
+	"github.com/gcslock/gcslock/cmd/gcslock/internal/terraform"
 	"github.com/gcslock/gcslock/internal/inside"
 )
 
@@ -27,11 +28,12 @@ break it. A lock is
   live     refreshed in time
   stale    past its time: the next one to acquire it takes it over by itself
   foreign  not written by gcslock or a client of its protocol, such as
-           Terraform's: it never expires and is never taken over
+           Terraform's own: it never expires and is never taken over
   free     not there
 
 by the server's clock, whatever the local one shows. One read, and another one
-for a lock of Terraform's. Needs storage.objects.get.
+for a lock of Terraform's. Needs storage.objects.get, and list: without it a free
+lock may look forbidden.
 
 ` + exitCodeTable,
 		Example: `  gcslock status gs://jobs/nightly/lock
@@ -40,20 +42,15 @@ for a lock of Terraform's. Needs storage.objects.get.
 			if err := l.parseLock(cmd, args); err != nil {
 				return err
 			}
-			return l.status(cmd)
+			return l.withClient(cmd, l.status)
 		},
 	}
 	l = newLooker(cmd)
 	return cmd
 }
 
-func (l *looker) status(cmd *cobra.Command) error {
-	closeClient, err := l.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer closeClient()
-	r, err := l.look(cmd.Context())
+func (l *looker) status(ctx context.Context) error {
+	r, err := l.look(ctx)
 	if err == nil {
 		err = l.show("lock", r)
 	}
@@ -119,18 +116,22 @@ func (r *report) details(add func(name, text, colour string)) {
 }
 
 func (r *report) terraformDetails(add func(name, text, colour string)) {
-	tf := r.Terraform
-	add("terraform", "a state lock of Terraform or OpenTofu", "")
+	tf, kind := r.Terraform, "a state lock of Terraform or OpenTofu"
+	if !r.Foreign {
+		kind += ", held through gcslock"
+	}
+	add("terraform", kind, "")
 	for _, line := range []struct{ name, text string }{
 		{"who", tf.Who}, {"operation", tf.Operation}, {"info", tf.Info}, {"version", tf.Version},
 	} {
 		add("  "+line.name, inside.Printable(line.text), "")
 	}
-	if created, err := time.Parse(time.RFC3339Nano, tf.Created); err == nil {
+	if created := tf.CreatedAt(); !created.IsZero() {
 		add("  created", moment(created, r.now), "")
 	}
-	if r.Removed == nil {
-		add("  unlock", "terraform force-unlock "+strconv.FormatInt(r.Generation, 10), "")
+	// Ours frees itself, and nobody should take it from a run that is alive.
+	if r.Removed == nil && r.Foreign {
+		add("  unlock", terraform.ForceUnlock(r.Generation), "")
 	}
 }
 
@@ -141,11 +142,8 @@ func (r *report) left() string {
 		return "no end"
 	case r.State == stateUnknown:
 		return "not known; until " + r.StaleAfter.UTC().Format(time.RFC3339) + " by the server's clock, unless it is refreshed"
-	case r.now.After(r.StaleAfter):
-		return "none, it ended " + moment(r.StaleAfter, r.now)
 	}
-	relative, absolute, _ := strings.Cut(strings.TrimPrefix(moment(r.StaleAfter, r.now), "in "), " ")
-	return relative + ", unless it is refreshed until then " + absolute
+	return timeLeft(r.StaleAfter, r.now)
 }
 
 // look is status's, and gets what only the object's content tells, too.

@@ -70,11 +70,42 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestStatusOfStateLock that gcslock terraform holds: it is a lock like others, with
+// Terraform's information, and nobody is told to take it from a run that is alive.
+func TestStatusOfStateLock(t *testing.T) {
+	s := newStateSite(t, "echo ready; read line")
+	p, release := s.startHeld("terraform", "--owner", "ci", stateTarget, "--", "terraform", "apply")
+	p.stdout.until("ready")
+	const url = "gs://jobs/" + stateLock
+	_, stdout, stderr := s.run("status", url)
+	words := strings.Join(strings.Fields(stdout), " ")
+	for _, say := range []string{
+		"state live", "owner ci", "operation terraform apply", "terraform a state lock of Terraform or OpenTofu, held through gcslock",
+		"operation OperationTypeApply", "version 9.8.7", "it frees itself 5m0s after a crash", "break gcslock break " + url,
+	} {
+		if !strings.Contains(words, say) {
+			t.Errorf("does not say %q:\n%s", say, stdout)
+		}
+	}
+	if strings.Contains(stdout, "terraform force-unlock") || stderr != "" {
+		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	}
+	lock, _ := s.stateLock()
+	if _, stdout, _ := s.run("list", "gs://jobs"); strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "live   ci") {
+		t.Errorf("listed as %q", stdout)
+	}
+	if code, _, _ := s.run("break", url, "--id", generationText(lock.Generation)); code != exitLocked {
+		t.Errorf("break: exit code %d", code)
+	}
+	release()
+	p.wait()
+}
+
 // TestTerraformUnreadable: whatever such an object has for content, the lock is
 // shown.
 func TestTerraformUnreadable(t *testing.T) {
 	for name, content := range map[string]string{
-		"no JSON": "held by jo", "another shape": `["a"]`, "cut off": `{"ID":"x","Who":"` + strings.Repeat("x", terraformLimit) + `"}`,
+		"no JSON": "held by jo", "another shape": `["a"]`, "no ID": `{"Who":"jo"}`, "cut off": `{"ID":"x","Who":"` + strings.Repeat("x", lockInfoLimit) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -132,7 +163,7 @@ func TestStatusOnStock(t *testing.T) {
 	stock, err := fakestorage.NewServerWithOptions(fakestorage.Options{
 		Scheme: "http", Host: "127.0.0.1", NoListener: false, Writer: io.Discard,
 		InitialObjects: []fakestorage.Object{{
-			ObjectAttrs: fakestorage.ObjectAttrs{BucketName: "jobs", Name: "default.tflock"}, Content: []byte(`{"Who":"jo@box"}`),
+			ObjectAttrs: fakestorage.ObjectAttrs{BucketName: "jobs", Name: "default.tflock"}, Content: []byte(`{"ID":"x","Who":"jo@box"}`),
 		}},
 	})
 	if err != nil {

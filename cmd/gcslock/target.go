@@ -16,12 +16,12 @@ func parseTarget(url string) (bucket, object string, err error) {
 	return bucket, object, nil
 }
 
-// parsePrefix takes a gs://BUCKET/PREFIX apart; the prefix may be empty.
+// parsePrefix takes gs://BUCKET, gs://BUCKET/ or gs://BUCKET/PREFIX apart.
 func parsePrefix(url string) (bucket, prefix string, err error) {
 	rest, ok := strings.CutPrefix(url, "gs://")
 	bucket, prefix, _ = strings.Cut(rest, "/")
 	if !ok || bucket == "" {
-		return "", "", fmt.Errorf("%q does not name a bucket: want gs://BUCKET/PREFIX", url)
+		return "", "", fmt.Errorf("%q does not name a bucket: want gs://BUCKET or gs://BUCKET/PREFIX", url)
 	}
 	return bucket, prefix, nil
 }

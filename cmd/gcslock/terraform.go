@@ -15,6 +15,8 @@ import (
 
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/cmd/gcslock/internal/terraform"
+	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/shell"
 )
 
 const (
@@ -59,15 +61,17 @@ others can have the lock. If gcslock itself is killed, Terraform is, too (on
 Linux).
 
 Credentials are Application Default Credentials; STORAGE_EMULATOR_HOST names an
-emulator instead. They need storage.objects.create, get, update and delete.`
+emulator instead. They need storage.objects.create, get, update, delete and list,
+as in roles/storage.objectUser; without list a free lock may look forbidden.`
 
 func newTerraform() *cobra.Command {
 	t := &terraformRun{runner: &runner{teller: &teller{}, interrupts: true}}
 	cmd := &cobra.Command{
-		Use:     "terraform [flags] gs://BUCKET/PREFIX -- terraform COMMAND ARG...",
-		Short:   "Run Terraform or OpenTofu under a state lock that frees itself",
-		Long:    terraformHelp + "\n\n" + jsonHelp + "\n\n" + exitCodeTable,
-		Example: `  gcslock terraform gs://states/network -- terraform apply -auto-approve plan.out`,
+		Use:   "terraform [flags] gs://BUCKET/PREFIX -- terraform COMMAND ARG...",
+		Short: "Run Terraform or OpenTofu under a state lock that frees itself",
+		Long:  terraformHelp + "\n\n" + jsonHelp + "\n\n" + exitCodeTable,
+		Example: `  gcslock terraform --wait 30m gs://states/network -- terraform apply -input=false plan.out
+  gcslock terraform --workspace prod gs://states/network -- tofu plan`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.out = cmd.ErrOrStderr()
 			t.limitWait = cmd.Flags().Changed("wait")
@@ -219,7 +223,7 @@ func (t *terraformRun) findState(ctx context.Context, state terraform.State) err
 	if state.Workspace != "default" {
 		create = "workspace new " + state.Workspace
 	}
-	program := filepath.Base(t.parsed.Program)
+	program := shell.Word(filepath.Base(t.parsed.Program))
 	return fmt.Errorf("%s does not exist yet, and %s needs the lock for itself to create it: run %s %s first",
-		(&gcslock.Info{Bucket: state.Bucket, Object: state.Object()}).URL(), program, program, create)
+		inside.URL(state.Bucket, state.Object()), program, program, create)
 }

@@ -65,12 +65,23 @@ func TestTerraformRefresh(t *testing.T) {
 // TestTerraformEndpoint: the lock is where the backend's own endpoint leads.
 func TestTerraformEndpoint(t *testing.T) {
 	s := newStateSite(t, "echo ran")
-	endpoint := "http://" + strings.TrimPrefix(strings.TrimPrefix(s.env[0], "STORAGE_EMULATOR_HOST="), "http://") + "/storage/v1/"
-	s.initialise(`{"bucket": "jobs", "prefix": "team/app", "storage_custom_endpoint": "` + endpoint + `"}`)
-	s.env = append(s.env, "STORAGE_EMULATOR_HOST=", "GOOGLE_APPLICATION_CREDENTIALS="+serviceAccount(t))
+	s.initialise(`{"bucket": "jobs", "prefix": "team/app", "storage_custom_endpoint": "` + s.endpoint() + `"}`)
+	s.ranAtEndpoint()
+}
+
+// endpoint is the site's, as a backend's storage_custom_endpoint has it.
+func (s *site) endpoint() string {
+	return "http://" + strings.TrimPrefix(strings.TrimPrefix(s.env[0], "STORAGE_EMULATOR_HOST="), "http://") + "/storage/v1/"
+}
+
+// ranAtEndpoint has terraform run under a lock at the endpoint that is set, with
+// no other lead to the site.
+func (s *site) ranAtEndpoint() {
+	s.Helper()
+	s.env = append(s.env, "STORAGE_EMULATOR_HOST=", "GOOGLE_APPLICATION_CREDENTIALS="+serviceAccount(s.T))
 	code, stdout, stderr := s.run("terraform", "--wait", "1m", stateTarget, "--", "terraform", "apply")
 	if code != 0 || stdout != "ran\n" || s.ops() != "create get delete" {
-		t.Errorf("exit code %d, stdout %q, stderr %q, requests %q", code, stdout, stderr, s.ops())
+		s.Errorf("exit code %d, stdout %q, stderr %q, requests %q", code, stdout, stderr, s.ops())
 	}
 }
 

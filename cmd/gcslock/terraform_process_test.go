@@ -17,29 +17,28 @@ func counting(last int) string {
 trap "told INT" INT; trap "told TERM" TERM; trap "told HUP" HUP; echo ready; while :; do sleep 0.02; done`, last)
 }
 
-// TestTerraformIsInterrupted by whatever asks gcslock to end: another signal
-// would end its plugins under it.
-func TestTerraformIsInterrupted(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(sig.String(), func(t *testing.T) {
-			s := newStateSite(t, counting(2))
-			p, release := s.startHeld("terraform", stateTarget, "--", "terraform", "apply")
-			p.stdout.until("ready")
-			p.signal(sig)
-			p.stdout.until("INT 1")
-			p.signal(syscall.SIGINT) // people do that who can't wait
-			p.stdout.until("INT 2")
-			if _, ok := s.stateLock(); !ok {
-				t.Error("released under a terraform that still runs")
-			}
-			release()
-			if code := p.wait(); code != 9 {
-				t.Errorf("exit code %d, want terraform's", code)
-			}
-			if _, ok := s.stateLock(); ok {
-				t.Error("the lock was not released")
-			}
-		})
+// interruptsTerraform: whatever asks gcslock to end interrupts terraform. Another
+// signal would end its plugins under it. (A line of docs/cli.md, as are the others
+// here that are no tests of their own.)
+func interruptsTerraform(sig syscall.Signal) func(*site, string) {
+	return func(s *site, _ string) {
+		s.addState(counting(2))
+		p, release := s.startHeld("terraform", stateTarget, "--", "terraform", "apply")
+		p.stdout.until("ready")
+		p.signal(sig)
+		p.stdout.until("INT 1")
+		p.signal(syscall.SIGINT) // people do that who can't wait
+		p.stdout.until("INT 2")
+		if _, ok := s.stateLock(); !ok {
+			s.Error("released under a terraform that still runs")
+		}
+		release()
+		if code := p.wait(); code != 9 {
+			s.Errorf("exit code %d, want terraform's", code)
+		}
+		if _, ok := s.stateLock(); ok {
+			s.Error("the lock was not released")
+		}
 	}
 }
 
@@ -56,9 +55,9 @@ func TestTerraformAsIsGetsSignals(t *testing.T) {
 	}
 }
 
-// TestTerraformLost: one interrupt, then the kill.
-func TestTerraformLost(t *testing.T) {
-	s := newStateSite(t, counting(1))
+// lostTerraform: it is interrupted, and has the grace.
+func lostTerraform(s *site, _ string) {
+	s.addState(counting(1))
 	p, release := s.startHeld("terraform", "--ttl", "3s", "--grace", "1h", stateTarget, "--", "terraform", "apply")
 	p.stdout.until("ready")
 	s.server.Delete("jobs", stateLock)
@@ -66,7 +65,7 @@ func TestTerraformLost(t *testing.T) {
 	p.stdout.until("INT 1")
 	release() // it saves its state in the grace
 	if code := p.wait(); code != exitLost {
-		t.Errorf("exit code %d, want %d", code, exitLost)
+		s.Errorf("exit code %d, want %d", code, exitLost)
 	}
 }
 
@@ -91,19 +90,19 @@ func TestTerraformInterruptedOnce(t *testing.T) {
 	}
 }
 
-// TestTerraformCutOff from storage: it is interrupted, and gone before others can
-// have the lock.
-func TestTerraformCutOff(t *testing.T) {
-	s := newStateSite(t, counting(9))
+// cutOffTerraform from storage: it is interrupted, and gone before others can have
+// the lock.
+func cutOffTerraform(s *site, _ string) {
+	s.addState(counting(9))
 	p := s.start("terraform", "--ttl", "3s", stateTarget, "--", "terraform", "apply")
 	p.stdout.until("ready")
 	s.server.Inject(gcstest.Fault{Op: gcstest.Update, Do: gcstest.FailStatus(503)})
 	p.stderr.until("abandoned")
 	p.stdout.until("INT 1")
 	if code := p.wait(); code != exitLost {
-		t.Errorf("exit code %d, want %d", code, exitLost)
+		s.Errorf("exit code %d, want %d", code, exitLost)
 	}
 	if rest := p.stdout.rest(); rest != "" { // returns after the kill
-		t.Errorf("terraform was told %q", rest)
+		s.Errorf("terraform was told %q", rest)
 	}
 }

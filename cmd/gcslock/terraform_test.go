@@ -3,7 +3,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,16 +36,22 @@ eval "$FAKE"
 // terraform that does what the script says.
 func newStateSite(t *testing.T, script string) *site {
 	s := newSite(t)
-	directory := t.TempDir()
+	s.addState(script)
+	return s
+}
+
+// addState makes a state site of the site.
+func (s *site) addState(script string) {
+	s.Helper()
+	directory := s.TempDir()
 	program := filepath.Join(directory, "terraform")
 	if err := os.WriteFile(program, []byte(fakeTerraform), 0o700); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	s.server.Put("jobs", stateObject, gcstest.Object{})
 	s.env = append(s.env, "PATH="+directory+string(os.PathListSeparator)+os.Getenv("PATH"), "FAKE="+script,
 		"TF_WORKSPACE=", "TF_CLI_ARGS=", "TF_CLI_ARGS_apply=", "TF_CLI_ARGS_plan=", "TF_CLI_ARGS_version=")
 	s.initialise(`{"bucket": "jobs", "prefix": "team/app"}`)
-	return s
 }
 
 // initialise leaves a data directory, as init does.
@@ -82,14 +87,14 @@ func TestTerraformRuns(t *testing.T) {
 		t.Error("the lock was not released")
 	}
 
-	var info terraform.LockInfo
-	if err := json.Unmarshal(obj.Content, &info); err != nil {
+	info, err := terraform.ParseLockInfo(obj.Content)
+	if err != nil || !strings.HasPrefix(string(obj.Content), `{"ID":"`) {
 		t.Fatalf("%v in %s", err, obj.Content)
 	}
 	u, _ := user.Current()
 	host, _ := os.Hostname()
 	if len(info.ID) != 36 || info.Operation != "OperationTypeApply" || info.Who != u.Username+"@"+host || info.Version != "9.8.7" ||
-		time.Since(info.Created) > time.Hour || info.Path != "gs://jobs/"+stateLock || !strings.Contains(info.Info, "frees itself 5m0s after a crash") {
+		time.Since(info.CreatedAt()) > time.Hour || info.Path != "gs://jobs/"+stateLock || !strings.Contains(info.Info, "frees itself 5m0s after a crash") {
 		t.Errorf("lock information %+v", info)
 	}
 	if got := obj.Metadata; obj.ContentType != "application/json" || got["operation"] != "terraform apply" || got["ttl"] != "5m0s" {
@@ -242,7 +247,7 @@ func TestTerraformNoState(t *testing.T) {
 			s := newStateSite(t, "echo ran")
 			s.server.Delete("jobs", stateObject)
 			code, stdout, stderr := s.run("terraform", "--workspace", workspace, stateTarget, "--", "terraform", "apply")
-			if code != exitStorage || stdout != "" || !strings.Contains(stderr, "/"+workspace+".tfstate does not exist yet") || !strings.Contains(stderr, "run "+create+" first") {
+			if code != exitStorage || stdout != "" || !strings.Contains(stderr, "/"+workspace+".tfstate does not exist yet") || !strings.Contains(stderr, "run "+create+" first") || !strings.Contains(stderr, "released ") {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
 			if _, ok := s.server.Object("jobs", "team/app/"+workspace+".tflock"); ok {

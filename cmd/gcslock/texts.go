@@ -16,10 +16,18 @@ func moment(t, now time.Time) string {
 		return "-"
 	}
 	relative := span(now.Sub(t)) + " ago"
-	if t.After(now) {
+	if t.Sub(now) >= time.Second/2 { // "in 0s" is nothing that has happened
 		relative = "in " + span(t.Sub(now))
 	}
 	return fmt.Sprintf("%s (%s)", relative, t.UTC().Format(time.RFC3339))
+}
+
+// timeLeft is the time until others could take a lock over.
+func timeLeft(end, now time.Time) string {
+	if now.After(end) {
+		return "none, it ended " + moment(end, now)
+	}
+	return fmt.Sprintf("%s, unless it is refreshed until then (%s)", span(end.Sub(now)), end.UTC().Format(time.RFC3339))
 }
 
 // span is a duration in whole seconds, or in days and hours where it is long.
@@ -53,29 +61,4 @@ func jsonLine(v any) ([]byte, error) {
 		}
 	}
 	return []byte(b.String() + "\n"), nil
-}
-
-// shellWord quotes a text for a shell, so that it can be copied from a terminal.
-// What is not printable needs the quotes of bash, zsh and POSIX.1-2024; its
-// bytes are given one by one, because what \u means there depends on the locale.
-func shellWord(text string) string {
-	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"
-	if text != "" && strings.Trim(text, harmless) == "" {
-		return text
-	}
-	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\'' || c == '\\':
-			b.WriteString(`\` + string(c))
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return "$'" + b.String() + "'"
 }

@@ -73,7 +73,8 @@ What happens between two looks is not seen. A look that fails is told of once,
 and tried again at the next one's time, for ever; but where there is no permission
 or no bucket at the first look, that ends it.
 
-One read a look: 3,600 an hour by default. Needs storage.objects.get.
+One read a look: 3,600 an hour by default. Needs storage.objects.get, and list:
+without it a free lock may look forbidden.
 
 ` + exitCodeTable,
 		Example: `  gcslock watch gs://jobs/nightly/lock
@@ -85,12 +86,7 @@ One read a look: 3,600 an hour by default. Needs storage.objects.get.
 			if w.every < minEvery {
 				return usageError{fmt.Errorf("--every %v is less than %v", w.every, minEvery)}
 			}
-			closeClient, err := w.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer closeClient()
-			return w.run(cmd.Context())
+			return w.withClient(cmd, w.run)
 		},
 	}
 	w.looker = newLooker(cmd)

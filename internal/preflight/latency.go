@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/shell"
 )
 
 // samples is how often each operation is timed.
@@ -123,7 +124,7 @@ func (r *run) smallestTTL(worstWrite, worstRead time.Duration) {
 		f.State = Warn
 		f.Seen = fmt.Sprintf("%v or more; the default of %v is too short", r.TTL, gcslock.DefaultTTL)
 		f.Why = "a lease would be lost when a few slow requests come together"
-		f.Fix = []string{fmt.Sprintf("gcslock run --ttl %v %s -- COMMAND", r.TTL, shellWord(inside.URL(r.Bucket.BucketName(), r.Object)))}
+		f.Fix = []string{fmt.Sprintf("gcslock run --ttl %v %s -- COMMAND", r.TTL, shell.Word(inside.URL(r.Bucket.BucketName(), r.Object)))}
 	}
 	r.add(f)
 }

@@ -144,7 +144,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestNoListing is a warning: the lock itself does not list.
+// TestNoListing is a warning, where a missing object is told without it.
 func TestNoListing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.server.Inject(gcstest.Fault{

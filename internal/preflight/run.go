@@ -15,6 +15,7 @@ import (
 	"github.com/gcslock/gcslock"
 	"github.com/gcslock/gcslock/gcstest"
 	"github.com/gcslock/gcslock/internal/inside"
+	"github.com/gcslock/gcslock/internal/shell"
 )
 
 // A Target is the lock to look at, with the identity of the bucket handle's
@@ -58,7 +59,7 @@ func Run(ctx context.Context, target Target) (*Report, error) {
 		r.add(Finding{
 			Name: "left behind", State: Warn, Seen: left,
 			Why: "a probe object that this check made and could not remove",
-			Fix: []string{"gcloud storage rm " + shellWord(left)},
+			Fix: []string{"gcloud storage rm " + shell.Word(left)},
 		})
 	}
 	return &r.Report, err
@@ -149,7 +150,7 @@ func (r *run) listing(ctx context.Context) {
 		f.Why = "a free lock can't be told from a missing permission; Cloud Storage says 404 to those who have storage.objects.list"
 	case err != nil:
 		f.State, f.Seen = Warn, inside.Summary(err)
-		f.Why = "gcslock list needs storage.objects.list; the lock itself does not"
+		f.Why = "gcslock list needs storage.objects.list, and without it a missing object may be answered with 403 instead of 404"
 	}
 	if f.State != OK {
 		f.Fix = []string{r.grant("roles/storage.objectUser")}
@@ -217,17 +218,6 @@ func (r *run) clock() {
 // grant is the command that gives the caller a role on the bucket.
 func (r *run) grant(role string) string {
 	return fmt.Sprintf("gcloud storage buckets add-iam-policy-binding %s --member=%s --role=%s", r.url, Member, role)
-}
-
-// shellWord is text as one word of a shell command.
-func shellWord(text string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("/:._-", c)
-	}
-	if strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // statusOf is the HTTP status that an error stands for; 0 if none.

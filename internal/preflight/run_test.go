@@ -195,16 +195,3 @@ func TestClock(t *testing.T) {
 		})
 	}
 }
-
-// TestShellWord: names are anything but line breaks.
-func TestShellWord(t *testing.T) {
-	for text, want := range map[string]string{
-		"gs://jobs/a-b_c.1": "gs://jobs/a-b_c.1",
-		"gs://jobs/a b":     "'gs://jobs/a b'",
-		"gs://jobs/$(x)'":   `'gs://jobs/$(x)'\'''`,
-	} {
-		if got := shellWord(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}

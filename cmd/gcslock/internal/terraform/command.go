@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gcslock/gcslock/internal/shell"
 )
 
 // operations are the commands that lock the state and can be told not to, by
@@ -122,9 +124,13 @@ func (c Command) Unlocked(getenv func(string) string) string {
 
 // ForceUnlock is the command line that removes the lock with this ID.
 func (c Command) ForceUnlock(id int64) string {
-	line := filepath.Base(c.Program)
+	line := shell.Word(filepath.Base(c.Program))
 	if c.chdir != "" {
-		line += " -chdir=" + c.chdir
+		line += " " + shell.Word("-chdir="+c.chdir)
 	}
 	return fmt.Sprintf("%s force-unlock %d", line, id)
 }
+
+// ForceUnlock is that for people of whose program nothing is known. OpenTofu's
+// users know what to put in its place.
+func ForceUnlock(id int64) string { return Command{Program: "terraform"}.ForceUnlock(id) }

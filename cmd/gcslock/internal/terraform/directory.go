@@ -19,7 +19,7 @@ type State struct{ Bucket, Prefix, Workspace string }
 func (s State) Object() string { return s.object(".tfstate") }
 
 // Lock is the name of its lock object.
-func (s State) Lock() string { return s.object(".tflock") }
+func (s State) Lock() string { return s.object(Suffix) }
 
 // object is what the backend makes of the prefix (its backend.go).
 func (s State) object(suffix string) string {

@@ -13,18 +13,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// LockInfo is what a lock object says of its holder, in Terraform's form
-// (LockInfo in its internal/states/statemgr).
+// Suffix ends the names of lock objects: PREFIX/WORKSPACE.tflock
+// (https://developer.hashicorp.com/terraform/language/backend/gcs).
+const Suffix = ".tflock"
+
+// LockInfo is what a lock object's content says of its holder (LockInfo in
+// Terraform's internal/states/statemgr). The names in JSON are gcslock's own.
 type LockInfo struct {
-	// ID is unique, and shown to nobody: the gcs backend shows the object's
-	// generation instead, which is not known when this is written.
-	ID        string
-	Operation string
-	Info      string
-	Who       string
-	Version   string
-	Created   time.Time
-	Path      string
+	// ID is unique, and what force-unlock takes is another one: the object's
+	// generation, which is not known when this is written.
+	ID        string `json:"id,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Info      string `json:"info,omitempty"`
+	Who       string `json:"who,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Created   string `json:"created,omitempty"` // as written: a stranger's text
+	Path      string `json:"path,omitempty"`
 }
 
 // NewLockInfo is the information for a lock of ours. What the system does not
@@ -37,20 +41,32 @@ func NewLockInfo(operation, info, version, url string) LockInfo {
 	host, _ := os.Hostname()
 	return LockInfo{
 		ID: uuid.NewString(), Operation: operation, Info: info, Who: name + "@" + host,
-		Version: version, Created: time.Now().UTC(), Path: url,
+		Version: version, Created: time.Now().UTC().Format(time.RFC3339Nano), Path: url,
 	}
 }
 
-// ParseLockInfo reads the body of a lock object.
-func ParseLockInfo(body []byte) (LockInfo, error) {
+// Content is that of a lock object, with Terraform's names.
+func (i LockInfo) Content() ([]byte, error) {
+	return json.Marshal(struct{ ID, Operation, Info, Who, Version, Created, Path string }(i))
+}
+
+// ParseLockInfo reads the content of a lock object. Its names differ from ours by
+// their capitals alone, which do not matter here.
+func ParseLockInfo(content []byte) (*LockInfo, error) {
 	var info LockInfo
-	if err := json.Unmarshal(body, &info); err != nil {
-		return LockInfo{}, err
+	if err := json.Unmarshal(content, &info); err != nil {
+		return nil, fmt.Errorf("it is not the JSON that Terraform writes: %w", err)
 	}
 	if info.ID == "" {
-		return LockInfo{}, errors.New("it has no ID")
+		return nil, errors.New("it has no ID")
 	}
-	return info, nil
+	return &info, nil
+}
+
+// CreatedAt is Created as a time; zero where it is none.
+func (i LockInfo) CreatedAt() time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, i.Created)
+	return t
 }
 
 // versionLimit is how long a program may take to tell its version: wrappers
