@@ -1,0 +1,32 @@
+// Package bench measures the lock against the floor of a lock on Cloud Storage:
+// one create and one delete. All that is a time or a share of the machine is told
+// as a ratio to a floor that was measured in the same run. docs/performance.md has
+// the figures, and cmd report in this directory makes it.
+package bench
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// What the test program is when one of these variables is set: servers and workers
+// run in processes of their own, so that their CPU and memory are their own, too.
+const (
+	beServer = "BENCH_SERVER"
+	beWorker = "BENCH_WORKER"
+	beHolder = "BENCH_HOLDER"
+)
+
+func TestMain(m *testing.M) {
+	for variable, run := range map[string]func(setting string) error{beServer: serve, beWorker: work, beHolder: hold} {
+		if setting := os.Getenv(variable); setting != "" {
+			if err := run(setting); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
