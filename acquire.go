@@ -29,6 +29,7 @@ type acquisition struct {
 
 	watch   watch
 	pause   backoff
+	pace    pace
 	wake    time.Duration // look again after this at the latest; 0: no such time
 	timed   sighting      // of a standby: when it last asked for the server's time
 	retries map[operation]int
@@ -36,6 +37,7 @@ type acquisition struct {
 	ours       []ownAttempt
 	unresolved bool // one of ours may be there, and no read has told yet
 
+	spaced     bool  // a create was refused for coming too soon
 	locked     bool  // the last that was heard: somebody holds it
 	holder     Info  // who, where known
 	collisions int   // creates that met an object, since one could be read
@@ -50,6 +52,7 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 		Lock: l, try: try, began: l.beginning(),
 		watch:   watch{server: &l.server, ownTTL: l.ttl},
 		pause:   backoff{random: l.random, shortest: l.minWait, longest: l.maxWait},
+		pace:    pace{random: l.random, shortest: l.minWait, longest: l.maxWait},
 		retries: make(map[operation]int),
 	}
 	if try {
@@ -59,7 +62,11 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if a.standsBy && !try {
 		next = stepLook
 	}
-	lease, err := a.run(ctx, next)
+	run := a.inTurn
+	if try {
+		run = a.run
+	}
+	lease, err := run(ctx, next)
 	switch {
 	case err == nil:
 		lease.asked, lease.requests = a.began, a.requests
@@ -92,6 +99,9 @@ func (a *acquisition) run(ctx context.Context, next step) (*Lease, error) {
 		if lease != nil {
 			lease, next, err = a.settle(ctx, lease)
 		}
+		if lease != nil {
+			a.queue.won(lease)
+		}
 		if lease != nil || err != nil {
 			return lease, err
 		}
@@ -113,16 +123,31 @@ func (a *acquisition) sleep(ctx context.Context) {
 
 // nextPause is the pause after what was heard last.
 func (a *acquisition) nextPause() time.Duration {
-	if a.standsBy && a.locked && a.last == nil && !a.try {
-		a.pause.last = 0 // what failed before is over
-		return max(a.standby(a.holder), a.minWait)
+	if a.spaced {
+		a.spaced = false
+		return changeInterval / 3
 	}
-	return a.pause.next()
+	if a.try || !a.locked || a.last != nil || a.holder.Generation == 0 {
+		return a.pause.next()
+	}
+	a.pause.last = 0 // what failed before is over
+	now := a.clock.now()
+	switch {
+	case a.standsBy:
+		return max(a.standby(a.holder), a.minWait)
+	case a.past.isLimited(now):
+		// It changes hands once in two seconds at the most.
+		return 2*changeInterval + a.random(changeInterval)
+	}
+	return a.pace.next(a.holder.Generation, now)
 }
 
 // create sends one create, with a nonce of its own: two attempts with the same
 // one could not be told apart afterwards.
 func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
+	if !a.try && a.space(ctx) != nil {
+		return nil, stepCreate, nil // the loop sees that ctx ended
+	}
 	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
 	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
 	a.requests++
@@ -142,7 +167,13 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 		a.unresolved = true
 		return a.retry(ctx, opCreate, r)
 	case refused:
-		return a.retry(ctx, opCreate, r)
+		if lease, _, err := a.retry(ctx, opCreate, r); err != nil || a.try {
+			return lease, stepPauseAndLook, err
+		}
+		// The object changed within the last second, and was not there: a look
+		// would tell no more than the next create.
+		a.spaced = true
+		return nil, stepPauseAndCreate, nil
 	}
 	// absent: of a create, that can only mean the bucket.
 	return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
@@ -207,6 +238,7 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 	if verdict.stale {
 		return a.takeOver(ctx, obj, verdict)
 	}
+	a.queue.meets(a.holder)
 	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))
 	a.meets(ctx, obj.generation)
 	if a.try {

@@ -10,10 +10,11 @@ import (
 // A Lease is one acquisition of a lock, held until it is released or lost. It
 // is safe for concurrent use.
 type Lease struct {
-	lock  *Lock
-	own   ownAttempt // the create that made the object
-	token int64
-	asked time.Time // when its acquisition began, for an observer
+	lock     *Lock
+	own      ownAttempt // the create that made the object
+	token    int64
+	sequence int       // among the leases of the same object, from 1
+	asked    time.Time // when its acquisition began, for an observer
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -52,7 +53,7 @@ type Lease struct {
 // nothing refreshes it.
 func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 	lease := &Lease{
-		lock: l, own: own, token: v.generation,
+		lock: l, own: own, token: v.generation, sequence: 1,
 		turn:    make(chan struct{}, 1),
 		version: v, sent: own.sent,
 		released: make(chan struct{}),

@@ -31,6 +31,8 @@ type Lock struct {
 	clock          clock
 	random         source
 	server         serverClock
+	queue          queue
+	past           past
 	invalid        error                        // what New refused; the first call of a NewLock returns it
 	olderLogger    func(context.Context) Logger // of NewLock; may be nil
 
@@ -88,7 +90,7 @@ func (s *settings) writeLimit() time.Duration { return min(requestLimit, s.ttl/4
 // server's clock.
 
 func (l *Lock) create(ctx context.Context, metadata map[string]string) reply {
-	return l.request(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.create(ctx, metadata) })
+	return l.change(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.create(ctx, metadata) })
 }
 
 func (l *Lock) read(ctx context.Context) reply {
@@ -96,11 +98,17 @@ func (l *Lock) read(ctx context.Context) reply {
 }
 
 func (l *Lock) update(ctx context.Context, v version, metadata map[string]string) reply {
-	return l.request(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.update(ctx, v, metadata) })
+	return l.change(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.update(ctx, v, metadata) })
 }
 
 func (l *Lock) remove(ctx context.Context, v version) reply {
-	return l.request(ctx, requestLimit, func(ctx context.Context) reply { return l.store.remove(ctx, v) })
+	return l.change(ctx, requestLimit, func(ctx context.Context) reply { return l.store.remove(ctx, v) })
+}
+
+func (l *Lock) change(ctx context.Context, limit time.Duration, send func(context.Context) reply) reply {
+	r := l.request(ctx, limit, send)
+	l.past.change(r.outcome, l.clock.now())
+	return r
 }
 
 func (l *Lock) request(ctx context.Context, limit time.Duration, send func(context.Context) reply) reply {

@@ -47,6 +47,9 @@ type settings struct {
 	maxFailures     int // valid if countFailures
 	countFailures   bool
 	manual          bool
+	handoff         bool
+	mostHandoffs    int           // valid if handoff
+	handoffTime     time.Duration // the same
 	reclaim         bool
 
 	owner       string
@@ -209,6 +212,7 @@ func (s *settings) checkTimes() error {
 	if s.standsBy && s.standby == nil {
 		bad.addf("function of WithStandby is nil")
 	}
+	s.checkHandoff(&bad)
 	if s.limitWait && s.waitLimit <= 0 {
 		bad.addf("longest wait %v is not positive (TryAcquire does not wait)", s.waitLimit)
 	}

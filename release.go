@@ -52,7 +52,13 @@ func (l *Lease) release(ctx context.Context) error {
 	defer cancel()
 	if lost == nil {
 		l.requests = 0
-		err := l.deleteObject(ctx)
+		var err error
+		if !l.passOn(ctx) {
+			err = l.deleteObject(ctx)
+		}
+		now := l.lock.clock.now()
+		l.lock.past.release(now, now.watchedSince(l.taken))
+		l.lock.queue.over(l)
 		l.tellEnd(ctx, err, l.requests)
 		return err
 	}
@@ -72,6 +78,7 @@ func (l *Lease) deleteObject(ctx context.Context) error {
 	edited := false // by somebody else, or by a refresh that landed after all
 	pause := l.lock.retryPause()
 	for {
+		_ = l.lock.space(ctx) // no longer than a second
 		l.requests++
 		r := l.lock.remove(ctx, v)
 		if r.outcome == mismatch {

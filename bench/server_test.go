@@ -64,6 +64,7 @@ type site struct {
 	bucket   *storage.BucketHandle
 	requests *atomic.Int64
 	writes   *writes
+	counter *counter
 }
 
 func newSite(ctx context.Context, url string) (site, error) {
@@ -75,18 +76,22 @@ func newSite(ctx context.Context, url string) (site, error) {
 	if err != nil {
 		return site{}, err
 	}
-	return site{client.Bucket(bucketName), &counting.n, &counting.writes}, nil
+	return site{client.Bucket(bucketName), &counting.n, &counting.writes, counting}, nil
 }
 
 // A counter is a transport that counts what passes.
 type counter struct {
 	next   http.RoundTripper
 	n      atomic.Int64
+	reads, creates, deletes atomic.Int64
 	writes writes
 }
 
 func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.n.Add(1)
+	if m := map[string]*atomic.Int64{"GET": &c.reads, "POST": &c.creates, "DELETE": &c.deletes}[r.Method]; m != nil {
+		m.Add(1)
+	}
 	c.writes.note(r.URL.Path, time.Now())
 	return c.next.RoundTrip(r)
 }

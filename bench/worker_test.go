@@ -74,6 +74,7 @@ func work(text string) error {
 	if err := failed.Load(); err != nil {
 		return *err
 	}
+	fmt.Fprintln(os.Stderr, "reads", s.counter.reads.Load(), "creates", s.counter.creates.Load(), "deletes", s.counter.deletes.Load())
 	return j.write(entry{Requests: s.requests.Load()})
 }
 
