@@ -26,6 +26,7 @@ func init() {
 	}
 	inside.URL = objectURL
 	inside.Printable = printable
+	inside.Summary = summary
 	inside.Crash = func(l *Lease, cause error) { _, _ = l.end(cause) }
 }
 

@@ -29,10 +29,14 @@ func TestRetention(t *testing.T) {
 	if want := now.Add(time.Hour); !a.RetentionExpirationTime.Equal(want) {
 		t.Errorf("retained until %v, want %v", a.RetentionExpirationTime, want)
 	}
+	bucket, err := client(t, s).Bucket("b").Attrs(t.Context())
+	if err != nil || bucket.RetentionPolicy == nil || bucket.RetentionPolicy.RetentionPeriod != time.Hour {
+		t.Errorf("the bucket is %+v, error %v", bucket, err)
+	}
 
 	wantReason(t, "delete", o.Delete(t.Context()), 403, "retentionPolicyNotMet")
 	wantReason(t, "delete of the generation", o.Generation(a.Generation).Delete(t.Context()), 403, "retentionPolicyNotMet")
-	_, err := create(t.Context(), o, "")
+	_, err = create(t.Context(), o, "")
 	wantReason(t, "overwrite", err, 403, "retentionPolicyNotMet")
 	if _, err := o.Update(t.Context(), set("a", "b")); err != nil {
 		t.Errorf("update: %v", err)

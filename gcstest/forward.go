@@ -101,6 +101,8 @@ func (s *Server) correct(c *call, rep *reply) {
 	switch body["kind"] {
 	case "storage#object":
 		s.correctObject(c, body)
+	case "storage#bucket":
+		s.correctBucket(body)
 	case "storage#objects":
 		items, _ := body["items"].([]any)
 		for _, item := range items {
@@ -112,6 +114,18 @@ func (s *Server) correct(c *call, rep *reply) {
 		return
 	}
 	rep.setBody(mustEncode(body))
+}
+
+// correctBucket adds the retention policy, in whole seconds as Cloud Storage has
+// it.
+func (s *Server) correctBucket(bucket map[string]any) {
+	name, _ := bucket["name"].(string)
+	if d := s.retention[name]; d > 0 {
+		bucket["retentionPolicy"] = map[string]any{
+			"retentionPeriod": strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10),
+			"effectiveTime":   bucket["timeCreated"],
+		}
+	}
 }
 
 func (s *Server) correctObject(c *call, object map[string]any) {

@@ -16,6 +16,7 @@ const (
 	exitStorage       = 69  // EX_UNAVAILABLE
 	exitLost          = 70  // EX_SOFTWARE
 	exitLocked        = 75  // EX_TEMPFAIL
+	exitUnfit         = 78  // EX_CONFIG
 	exitNotExecutable = 126 // as a shell has it
 	exitNotFound      = 127 // as a shell has it
 	exitSignal        = 128 // and the signal's number, as a shell has it

@@ -33,6 +33,6 @@ frees the lock by itself.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newEmulator(), newVersion())
+	root.AddCommand(newRun(), newCheck(), newEmulator(), newVersion())
 	return root
 }

@@ -91,6 +91,9 @@ var (
 	URL func(bucket, object string) string
 	// Printable makes a stranger's text safe for a terminal.
 	Printable func(text string) string
+	// Summary is a request's error on one line, safe to print, in the server's
+	// own words where it gave any.
+	Summary func(err error) string
 )
 
 // KeepIn is set by package gcstest: func(*gcstest.Server, string) error. It has

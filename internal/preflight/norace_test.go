@@ -1,0 +1,5 @@
+//go:build !race
+
+package preflight
+
+const stride = 1
