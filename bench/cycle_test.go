@@ -11,9 +11,10 @@ import (
 	"github.com/gcslock/gcslock"
 )
 
-// BenchmarkCycle is an uncontended acquisition and its release.
+// BenchmarkCycle is an uncontended acquisition and its release, against a bare create
+// and delete through the storage client.
 func BenchmarkCycle(b *testing.B) {
-	for _, delay := range []time.Duration{0, 20 * time.Millisecond} {
+	for _, delay := range sized([]time.Duration{0, 20 * time.Millisecond}, []time.Duration{0}) {
 		b.Run(fmt.Sprintf("delay=%v", delay), func(b *testing.B) {
 			s := benchSite(b, serverSetting{Delay: delay})
 			lock, err := gcslock.New(s.bucket, "lock")
@@ -33,19 +34,16 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// bareCycle is the floor: a create and a delete, through the storage client.
-func bareCycle(ctx context.Context, object *storage.ObjectHandle) error {
-	w := object.If(storage.Conditions{DoesNotExist: true}).NewWriter(ctx)
-	w.ChunkSize = 0
-	if err := w.Close(); err != nil {
-		return err
+// BenchmarkRefresh is a refresh of a held lease, against a bare update of the
+// metadata under the same preconditions, through the storage client.
+func BenchmarkRefresh(b *testing.B) {
+	for _, delay := range sized([]time.Duration{0, 20 * time.Millisecond}, []time.Duration{0}) {
+		b.Run(fmt.Sprintf("delay=%v", delay), func(b *testing.B) { benchmarkRefresh(b, delay) })
 	}
-	return object.If(storage.Conditions{GenerationMatch: w.Attrs().Generation}).Delete(ctx)
 }
 
-// BenchmarkRefresh is a refresh of a held lease.
-func BenchmarkRefresh(b *testing.B) {
-	s := benchSite(b, serverSetting{})
+func benchmarkRefresh(b *testing.B, delay time.Duration) {
+	s := benchSite(b, serverSetting{Delay: delay})
 	ctx := context.Background()
 	lock, err := gcslock.New(s.bucket, "lock", gcslock.WithManualRefresh())
 	if err != nil {
@@ -71,13 +69,4 @@ func BenchmarkRefresh(b *testing.B) {
 		b.Fatal(err)
 	}
 	report(b, floor, ours)
-}
-
-func benchSite(b *testing.B, setting serverSetting) site {
-	b.Helper()
-	s, err := newSite(b.Context(), startServer(b, setting))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return s
 }

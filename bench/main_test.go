@@ -1,7 +1,10 @@
 // Package bench measures the lock against the floor of a lock on Cloud Storage:
 // one create and one delete. All that is a time or a share of the machine is told
-// as a ratio to a floor that was measured in the same run. docs/performance.md has
-// the figures, and cmd report in this directory makes it.
+// as a ratio to a floor of the same run, or beside it. docs/performance.md has the
+// figures; bench/report, in this directory, makes it.
+//
+// With -short each benchmark runs its smallest case, to see that it runs; its
+// figures mean nothing.
 package bench
 
 import (
@@ -29,4 +32,12 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// sized is the first, or with -short the second.
+func sized[T any](full, short T) T {
+	if testing.Short() {
+		return short
+	}
+	return full
 }

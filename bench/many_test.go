@@ -15,14 +15,14 @@ import (
 
 // BenchmarkMany is a process that holds many leases for a while.
 func BenchmarkMany(b *testing.B) {
-	for _, leases := range []int{1, 1000, 10000} {
+	for _, leases := range sized([]int{1, 1000, 10000}, []int{1}) {
 		b.Run(fmt.Sprintf("leases=%d", leases), func(b *testing.B) {
-			const ttl, length = gcslock.DefaultTTL, 90 * time.Second
+			ttl, length := sized(gcslock.DefaultTTL, 3*time.Second), sized(90*time.Second, 3*time.Second)
 			s := benchSite(b, serverSetting{})
 			// What the client has of its own, connections first of all.
 			warmUp(b, s)
 			before := snapshot()
-			held := acquireAll(b, s, leases)
+			held := acquireAll(b, s, leases, ttl)
 			acquired := snapshot()
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(float64(acquired.goroutines-before.goroutines)/float64(leases), "goroutines/lease")
@@ -71,11 +71,11 @@ func inParallel(n int, f func(i int)) {
 	running.Wait()
 }
 
-func acquireAll(b *testing.B, s site, n int) []*gcslock.Lease {
+func acquireAll(b *testing.B, s site, n int, ttl time.Duration) []*gcslock.Lease {
 	b.Helper()
 	held := make([]*gcslock.Lease, n)
 	inParallel(n, func(i int) {
-		lock, err := gcslock.New(s.bucket, objectName(i))
+		lock, err := gcslock.New(s.bucket, objectName(i), gcslock.WithTTL(ttl))
 		if err != nil {
 			b.Error(err)
 			return
@@ -99,7 +99,7 @@ func releaseAll(b *testing.B, held []*gcslock.Lease) {
 	})
 }
 
-func warmUp(b *testing.B, s site) { releaseAll(b, acquireAll(b, s, 100)) }
+func warmUp(b *testing.B, s site) { releaseAll(b, acquireAll(b, s, 100, gcslock.DefaultTTL)) }
 
 // writes are the times of each object's requests.
 type writes struct {

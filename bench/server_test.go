@@ -1,19 +1,13 @@
 package bench
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"cloud.google.com/go/storage"
-	"google.golang.org/api/option"
 
 	"github.com/gcslock/gcslock/gcstest"
 )
@@ -52,46 +46,8 @@ func serve(text string) error {
 }
 
 // startServer returns the server's URL. The server ends with the benchmark.
-func startServer(b *testing.B, setting serverSetting) string {
-	b.Helper()
-	p := startProcess(b, beServer, setting)
-	b.Cleanup(func() { p.end(b) })
-	return p.line(b)
-}
-
-// A site is a client's view of a server. It counts the client's requests.
-type site struct {
-	bucket   *storage.BucketHandle
-	requests *atomic.Int64
-	writes   *writes
-	counter *counter
-}
-
-func newSite(ctx context.Context, url string) (site, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 256
-	counting := &counter{next: transport}
-	client, err := storage.NewClient(ctx, option.WithoutAuthentication(), storage.WithJSONReads(),
-		option.WithEndpoint(url+"/storage/v1/"), option.WithHTTPClient(&http.Client{Transport: counting}))
-	if err != nil {
-		return site{}, err
-	}
-	return site{client.Bucket(bucketName), &counting.n, &counting.writes, counting}, nil
-}
-
-// A counter is a transport that counts what passes.
-type counter struct {
-	next   http.RoundTripper
-	n      atomic.Int64
-	reads, creates, deletes atomic.Int64
-	writes writes
-}
-
-func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.n.Add(1)
-	if m := map[string]*atomic.Int64{"GET": &c.reads, "POST": &c.creates, "DELETE": &c.deletes}[r.Method]; m != nil {
-		m.Add(1)
-	}
-	c.writes.note(r.URL.Path, time.Now())
-	return c.next.RoundTrip(r)
+func startServer(tb testing.TB, setting serverSetting) string {
+	tb.Helper()
+	p := startProcess(tb, beServer, setting)
+	return p.line(tb)
 }

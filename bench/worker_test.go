@@ -17,23 +17,24 @@ import (
 
 // A workerSetting is what a process with workers is told.
 type workerSetting struct {
-	URL     string
-	First   int           // the number of its first worker
-	Workers int           // how many it has, through one Lock
-	Quota   int           // sections of each worker; 0: until stdin ends
-	Section time.Duration // length of a section
+	URL      string
+	First    int           // the number of its first worker
+	Workers  int           // how many it has, through one Lock
+	Quota    int           // sections of each worker; 0: until stdin ends
+	Section  time.Duration // length of a section
+	Handoffs int           // in a row, see gcslock.WithLocalHandoff; 0: none
 }
 
-// An entry of the journal is one section, or at the end of a process how many
-// requests it made.
+// An entry of the journal is one section, or, as the last one of a process, the
+// requests that it made.
 type entry struct {
 	Worker     int
-	Begin, End int64 // in nanoseconds of the machine's clock
-	Requests   int64
+	Begin, End int64   // in nanoseconds of the machine's clock
+	Requests   *counts // in the last one only
 }
 
 // work runs a process's workers and writes its journal to stdout, after a line
-// that says that it is ready and one to stdin that has it begin.
+// that says that it is ready and one on stdin that has it begin.
 func work(text string) error {
 	var setting workerSetting
 	if err := json.Unmarshal([]byte(text), &setting); err != nil {
@@ -43,11 +44,14 @@ func work(text string) error {
 	if err != nil {
 		return err
 	}
-	lock, err := gcslock.New(s.bucket, "lock")
+	var opts []gcslock.Option
+	if setting.Handoffs > 0 {
+		opts = append(opts, gcslock.WithLocalHandoff(setting.Handoffs, gcslock.DefaultTTL))
+	}
+	lock, err := gcslock.New(s.bucket, "lock", opts...)
 	if err != nil {
 		return err
 	}
-	j := &journal{out: json.NewEncoder(os.Stdout)}
 	stdin := bufio.NewReader(os.Stdin)
 	fmt.Println("ready")
 	if _, err := stdin.ReadString('\n'); err != nil {
@@ -55,12 +59,20 @@ func work(text string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if setting.Quota == 0 {
-		go func() {
-			_, _ = io.Copy(io.Discard, stdin)
-			cancel()
-		}()
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		cancel()
+	}()
+	j := &journal{out: json.NewEncoder(os.Stdout)}
+	if err := workAll(ctx, lock, setting, j); err != nil {
+		return err
 	}
+	requests := s.counter.counts()
+	return j.write(entry{Requests: &requests})
+}
+
+// workAll runs the workers until the last has ended.
+func workAll(ctx context.Context, lock *gcslock.Lock, setting workerSetting, j *journal) error {
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
 	for i := range setting.Workers {
@@ -74,11 +86,10 @@ func work(text string) error {
 	if err := failed.Load(); err != nil {
 		return *err
 	}
-	fmt.Fprintln(os.Stderr, "reads", s.counter.reads.Load(), "creates", s.counter.creates.Load(), "deletes", s.counter.deletes.Load())
-	return j.write(entry{Requests: s.requests.Load()})
+	return nil
 }
 
-// sections is one worker's.
+// sections is one worker.
 func sections(ctx context.Context, lock *gcslock.Lock, setting workerSetting, worker int, j *journal) error {
 	for n := 0; setting.Quota == 0 || n < setting.Quota; n++ {
 		lease, err := lock.Acquire(ctx)
@@ -91,10 +102,11 @@ func sections(ctx context.Context, lock *gcslock.Lock, setting workerSetting, wo
 		begin := time.Now()
 		time.Sleep(setting.Section)
 		end := time.Now()
-		if err := j.write(entry{worker, begin.UnixNano(), end.UnixNano(), 0}); err != nil {
+		if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
+		// Not before the release, whose time counts.
+		if err := j.write(entry{Worker: worker, Begin: begin.UnixNano(), End: end.UnixNano()}); err != nil {
 			return err
 		}
 	}
