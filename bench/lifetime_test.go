@@ -1,0 +1,35 @@
+package bench
+
+import (
+	"testing"
+	"time"
+)
+
+// TestProcessesEnd: none is left over, whatever happens to the benchmark.
+func TestProcessesEnd(t *testing.T) {
+	var left *process
+	t.Run("a benchmark that fails before it ends its processes", func(t *testing.T) {
+		left = startProcess(t, beServer, serverSetting{})
+		left.line(t)
+	})
+	if left.cmd.ProcessState == nil {
+		t.Error("the server runs on after its benchmark")
+	}
+	t.Run("a worker in a wait whose benchmark is killed", func(t *testing.T) {
+		server := startProcess(t, beServer, serverSetting{})
+		setting := workerSetting{URL: server.line(t), Workers: 2, Quota: 1, Section: time.Hour}
+		server.kill()
+		worker := startProcess(t, beWorker, setting)
+		worker.line(t)
+		if _, err := worker.stdin.Write([]byte("\n")); err != nil {
+			t.Fatal(err)
+		}
+		worker.end(t) // closes its stdin, as the system does for a killed benchmark
+	})
+	t.Run("a holder whose benchmark is killed", func(t *testing.T) {
+		server := startProcess(t, beServer, serverSetting{})
+		holder := startProcess(t, beHolder, holderSetting{URL: server.line(t), Leases: 1, TTL: time.Minute})
+		holder.line(t)
+		holder.end(t)
+	})
+}
