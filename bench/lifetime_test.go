@@ -24,12 +24,21 @@ func TestProcessesEnd(t *testing.T) {
 		if _, err := worker.stdin.Write([]byte("\n")); err != nil {
 			t.Fatal(err)
 		}
-		worker.end(t) // closes its stdin, as the system does for a killed benchmark
+		endInTime(t, worker)
 	})
 	t.Run("a holder whose benchmark is killed", func(t *testing.T) {
 		server := startProcess(t, beServer, serverSetting{})
 		holder := startProcess(t, beHolder, holderSetting{URL: server.line(t), Leases: 1, TTL: time.Minute})
 		holder.line(t)
-		holder.end(t)
+		endInTime(t, holder)
 	})
+}
+
+// endInTime closes the process's stdin, as the system does for a benchmark that is
+// killed, and fails if the process does not end for a minute.
+func endInTime(t *testing.T, p *process) {
+	t.Helper()
+	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	p.end(t)
 }

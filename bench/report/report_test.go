@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// testdata/run.txt is the output of a real run (its figures mean nothing today),
-// and testdata/want what came of it. To make that anew:
+// testdata/run.txt is the output of a run, in part made up: its figures mean nothing.
+// testdata/want is what came of it. To make that anew:
 //
 //	go run ./bench/report -in bench/report/testdata/run.txt -docs bench/report/testdata/want
 func saved(t *testing.T) string {
