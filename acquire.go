@@ -15,13 +15,15 @@ const (
 	stepLook
 	stepPauseAndLook
 	stepPauseAndCreate
+	stepAwait // a lease of the same Lock, see await
 )
 
 // An acquisition is one run for the lock, from the first create to a lease or
 // an error. It belongs to one goroutine.
 type acquisition struct {
 	*Lock
-	try bool // one round only
+	try   bool // one round only
+	first step // where nothing is known of the object
 
 	began    time.Time // for an observer, as the next two
 	requests int       // how many were sent
@@ -37,7 +39,10 @@ type acquisition struct {
 	ours       []ownAttempt
 	unresolved bool // one of ours may be there, and no read has told yet
 
-	spaced     bool  // a create was refused for coming too soon
+	outset reading // when it last went to the bucket
+	others bool    // it met others there
+
+	refusals   int   // creates in a row that were refused for coming too soon
 	locked     bool  // the last that was heard: somebody holds it
 	holder     Info  // who, where known
 	collisions int   // creates that met an object, since one could be read
@@ -58,15 +63,16 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if try {
 		a.pause = l.retryPause()
 	}
-	next := stepCreate
 	if a.standsBy && !try {
-		next = stepLook
+		a.first = stepLook
 	}
-	run := a.inTurn
+	var lease *Lease
+	var err error
 	if try {
-		run = a.run
+		lease, err = a.run(ctx, a.first)
+	} else {
+		lease, err = a.inTurn(ctx)
 	}
-	lease, err := run(ctx, next)
 	switch {
 	case err == nil:
 		lease.asked, lease.requests = a.began, a.requests
@@ -95,6 +101,8 @@ func (a *acquisition) run(ctx context.Context, next step) (*Lease, error) {
 		case stepPauseAndLook:
 			next = stepLook
 			a.sleep(ctx)
+		case stepAwait:
+			lease, next = a.await(ctx)
 		}
 		if lease != nil {
 			lease, next, err = a.settle(ctx, lease)
@@ -108,40 +116,6 @@ func (a *acquisition) run(ctx context.Context, next step) (*Lease, error) {
 	}
 }
 
-// sleep pauses between looks, but not beyond the time at which the object may
-// turn out to be stale. That ctx ended is seen by the loop.
-func (a *acquisition) sleep(ctx context.Context) {
-	d := a.nextPause()
-	if a.wake > 0 {
-		d = min(d, a.wake)
-	}
-	_ = sleep(ctx, d)
-	if !a.try {
-		a.deletes = 0
-	}
-}
-
-// nextPause is the pause after what was heard last.
-func (a *acquisition) nextPause() time.Duration {
-	if a.spaced {
-		a.spaced = false
-		return changeInterval / 3
-	}
-	if a.try || !a.locked || a.last != nil || a.holder.Generation == 0 {
-		return a.pause.next()
-	}
-	a.pause.last = 0 // what failed before is over
-	now := a.clock.now()
-	switch {
-	case a.standsBy:
-		return max(a.standby(a.holder), a.minWait)
-	case a.past.isLimited(now):
-		// It changes hands once in two seconds at the most.
-		return 2*changeInterval + a.random(changeInterval)
-	}
-	return a.pace.next(a.holder.Generation, now)
-}
-
 // create sends one create, with a nonce of its own: two attempts with the same
 // one could not be told apart afterwards.
 func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
@@ -152,6 +126,9 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
 	a.requests++
 	r := a.Lock.create(ctx, own.metadata)
+	if r.outcome != refused {
+		a.refusals = 0
+	}
 	switch r.outcome {
 	case done:
 		return a.newLease(ctx, own, r.object.version), 0, nil
@@ -167,16 +144,25 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 		a.unresolved = true
 		return a.retry(ctx, opCreate, r)
 	case refused:
-		if lease, _, err := a.retry(ctx, opCreate, r); err != nil || a.try {
-			return lease, stepPauseAndLook, err
-		}
-		// The object changed within the last second, and was not there: a look
-		// would tell no more than the next create.
-		a.spaced = true
-		return nil, stepPauseAndCreate, nil
+		return a.refusedCreate(ctx, r)
 	}
 	// absent: of a create, that can only mean the bucket.
 	return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
+}
+
+// refusedCreate goes on after a create that came too soon after another change. The
+// object was not there a moment ago, most likely, and a look would tell no more than
+// the next create; but not for ever: on a bucket that is over its quota a read is
+// cheaper.
+func (a *acquisition) refusedCreate(ctx context.Context, r reply) (*Lease, step, error) {
+	lease, next, err := a.retry(ctx, opCreate, r)
+	if a.refusals++; a.refusals > mostRefusals {
+		a.refusals = 0
+	}
+	if err == nil && a.refusals > 0 && !a.try {
+		next = stepPauseAndCreate
+	}
+	return lease, next, err
 }
 
 // read and remove are those of the lock, counted.
@@ -212,6 +198,9 @@ func (a *acquisition) look(ctx context.Context) (*Lease, step, error) {
 // that contradicts itself.
 func (a *acquisition) vanished() (*Lease, step, error) {
 	a.unresolved, a.locked, a.last, a.wake = false, false, nil, 0
+	if !a.try {
+		a.queue.meets(nil)
+	}
 	switch {
 	case a.collisions <= 1:
 		return nil, stepCreate, nil
@@ -231,14 +220,21 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 	a.collisions = 0
 	a.watch.see(obj, at)
 	a.locked, a.holder = true, a.info(obj, at)
+	ours := a.queue.owns(obj)
+	if ours && !a.try {
+		return nil, stepAwait, nil // a TryAcquire was faster
+	}
 	verdict := a.watch.judge(at)
-	if a.reclaim && a.watch.record.hasOwner && a.watch.record.owner == a.owner {
+	if a.reclaim && !ours && a.watch.record.hasOwner && a.watch.record.owner == a.owner {
 		verdict.stale, verdict.reason, verdict.why = true, "it carries our own owner label", ReasonReclaimed
 	}
 	if verdict.stale {
 		return a.takeOver(ctx, obj, verdict)
 	}
-	a.queue.meets(a.holder)
+	if !a.try {
+		a.others = true
+		a.queue.meets(&a.holder)
+	}
 	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))
 	a.meets(ctx, obj.generation)
 	if a.try {

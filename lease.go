@@ -35,6 +35,7 @@ type Lease struct {
 	taken    reading          // when it was; WithMaxHold counts from here
 	acquired time.Time        // the same, for an observer
 	held     time.Duration    // from then to the end, for an observer
+	began    reading          // when the first lease of the same object was handed over
 	version  version          // after the last write that was acknowledged or read back
 	sent     reading          // before that write was sent: the validity counts from here
 	wait     time.Duration    // from sent to the next refresh
@@ -70,6 +71,9 @@ func (l *Lease) handOver() {
 	now := l.lock.clock.now()
 	l.mu.Lock()
 	l.handed, l.taken, l.acquired = true, now, l.lock.beginning()
+	if l.sequence == 1 {
+		l.began = now
+	}
 	l.mu.Unlock()
 	l.lock.log(l.ctx, levelInfo, "lock acquired", l.token)
 	l.tell(l.ctx, Event{Kind: EventAcquired, Duration: since(l.asked), Attempts: l.requests})
@@ -86,8 +90,9 @@ func (l *Lease) handOver() {
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Token is the generation of the lock object: unique to this acquisition among
-// all of this object name. Compare it for equality only; Cloud Storage does not
-// promise that generations increase.
+// all of this object name, but for leases that were passed on, see
+// [WithLocalHandoff], which have it from the first one. Compare it for equality
+// only; Cloud Storage does not promise that generations increase.
 func (l *Lease) Token() int64 { return l.token }
 
 // Err is nil while the lease is held, an error that is [ErrLockAbandoned] once
@@ -148,6 +153,7 @@ func (l *Lease) lose(reason error) error {
 	if err, first := l.end(reason); !first {
 		return err
 	}
+	l.lock.queue.over(l)
 	l.mu.Lock()
 	handed := l.handed
 	l.mu.Unlock()

@@ -47,9 +47,9 @@ type settings struct {
 	maxFailures     int // valid if countFailures
 	countFailures   bool
 	manual          bool
-	handoff         bool
-	mostHandoffs    int           // valid if handoff
+	mostHandoffs    int           // valid if handsOff
 	handoffTime     time.Duration // the same
+	handsOff        bool
 	reclaim         bool
 
 	owner       string

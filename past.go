@@ -1,6 +1,7 @@
 package gcslock
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -11,11 +12,14 @@ const (
 	// a while, so that a Lock keeps to it only where it has been refused.
 	changeInterval = time.Second
 
-	// limitMemory is for how long it does.
+	// limitMemory is for how long it does: somewhat longer than a few turns of
+	// two changes each, so that a Lock that others go before does not forget.
 	limitMemory = 30 * time.Second
 
-	// courtesyLimit bounds the pause of a Lock that has met nobody else.
-	courtesyLimit = 50 * time.Millisecond
+	// shortCourtesy and longCourtesy bound the pause of a Lock that has met
+	// nobody else.
+	shortCourtesy = 50 * time.Millisecond
+	longCourtesy  = time.Second
 )
 
 // A past is what a Lock has learnt from its earlier requests and leases.
@@ -23,42 +27,50 @@ type past struct {
 	mu sync.Mutex // guards the rest
 
 	released bool          // a lease was
-	freed    reading       // when
-	held     time.Duration // how long it had been held
-	waited   time.Duration // how long the last acquisition had to wait for others
+	freed    reading       // when its object was gone
+	held     time.Duration // how long it had been held, with those that it was passed on to
+	waited   time.Duration // how long the last acquisition had to wait for others; 0 if there were none
 
 	limited bool    // a change was refused for coming too soon after another
 	refused reading // when
-	changed reading // when the last change of ours was acknowledged
+	changes bool    // a change of ours was acknowledged
+	changed reading // when the last one was
 }
 
 // release notes the end of a lease.
-func (p *past) release(now reading, held time.Duration) {
+func (p *past) release(freed reading, held time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.released, p.freed, p.held = true, now, held
+	p.released, p.freed, p.held = true, freed, held
 }
 
-// wait notes what an acquisition had to wait for holders in other processes.
-func (p *past) wait(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waited = d
+// noteWait notes how long a lease that was won had to wait for holders in other
+// processes.
+func (a *acquisition) noteWait() {
+	waited := time.Duration(0)
+	if a.others {
+		waited = a.clock.now().watchedSince(a.outset)
+	}
+	a.past.mu.Lock()
+	defer a.past.mu.Unlock()
+	a.past.waited = waited
 }
 
-// courtesy is the pause before the Lock goes for it again. One that is there at
-// once when it has released keeps all others out, whose looks are pauses apart: it
-// waits for half of what the lease lasted, though not for long; and where it had to
-// wait for others, who are likely to be there still, for more than half of that
-// wait, so that they have had their turns.
-func (p *past) courtesy(now reading, longest time.Duration) time.Duration {
+// courtesy is the pause before the Lock goes for it again, and whether it is for
+// others that have been met. One that is there at once when it has released keeps all
+// others out, whose looks are pauses apart. Where nobody was met it waits for half
+// of what the lock was held for, though not for long, or an eighth of that, which is
+// half of the pauses of those who watched it, see pace. Where it had to wait for
+// others, who are likely to be there still, it waits for more than half as long, so
+// that they have had their turns.
+func (p *past) courtesy(now reading, longest time.Duration) (d time.Duration, met bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.released {
-		return 0
+		return 0, false
 	}
-	d := max(p.waited*5/8, min(p.held/2, courtesyLimit))
-	return min(d, longest) - now.watchedSince(p.freed)
+	d = max(min(p.held/2, shortCourtesy), min(p.held/8, longCourtesy), p.waited*5/8)
+	return min(d, longest) - now.watchedSince(p.freed), p.waited > 0
 }
 
 // change notes the outcome of a create, update or delete.
@@ -67,7 +79,7 @@ func (p *past) change(o outcome, now reading) {
 	defer p.mu.Unlock()
 	switch o {
 	case done:
-		p.changed = now
+		p.changes, p.changed = true, now
 	case refused:
 		p.limited, p.refused = true, now
 	}
@@ -80,14 +92,25 @@ func (p *past) isLimited(now reading) bool {
 	return p.limited && now.watchedSince(p.refused) <= limitMemory
 }
 
-// spacing is how long to wait with the next change where changes are refused: as
-// long as makes sense after the last one of ours. That of somebody else is not
-// known.
+// spacing is how long to wait with the next change where changes are refused: until
+// it is an interval after the last one of ours. That of somebody else is not known.
 func (p *past) spacing(now reading) time.Duration {
 	if !p.isLimited(now) {
 		return 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.changes {
+		return 0
+	}
 	return changeInterval - now.watchedSince(p.changed)
+}
+
+// space waits with the next change of the object for as long as that.
+func (l *Lock) space(ctx context.Context) error {
+	d := l.past.spacing(l.clock.now())
+	if d <= 0 {
+		return nil
+	}
+	return sleep(ctx, d)
 }

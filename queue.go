@@ -2,22 +2,19 @@ package gcslock
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
-	"time"
 )
 
-// A queue orders those of one process that wait for a lock through the same Lock:
-// whoever came first goes first, and alone talks to the bucket. The rest send
-// nothing.
+// A queue orders those who wait for a lock through the same Lock: whoever came
+// first goes first, and alone talks to the bucket. The rest send nothing.
 type queue struct {
 	mu     sync.Mutex      // guards the rest
 	taken  bool            // somebody has the turn
 	next   []chan struct{} // of those who wait for it, closed to pass it on
-	lease  *Lease          // the last one that was won through this Lock; nil once it is over
-	taker  chan tenure     // of who has the turn and waits for lease to end; nil if nobody does
-	holder *Info           // who was met last
+	lease  *Lease          // won through this Lock, and neither lost nor given up yet
+	heir   chan tenure     // of who has the turn and waits for lease to end, see await; nil if nobody does
+	holder *Info           // who keeps those out who wait, as far as they know
 }
 
 // enter waits for the turn. Who gets it must leave.
@@ -33,131 +30,112 @@ func (q *queue) enter(ctx context.Context) error {
 	q.mu.Unlock()
 	select {
 	case <-turn:
-		return nil
 	case <-ctx.Done():
 	}
-	q.mu.Lock()
-	i := slices.Index(q.next, turn)
-	if i >= 0 {
-		q.next = slices.Delete(q.next, i, i+1)
+	if ctx.Err() == nil {
+		return nil
 	}
-	q.mu.Unlock()
-	if i < 0 {
-		q.leave() // the turn came just as ctx ended
+	if !q.forget(turn) {
+		q.leave() // it came just as ctx ended
 	}
 	return ctx.Err()
+}
+
+// forget drops one who waits. It is false if the turn has been passed to it.
+func (q *queue) forget(turn chan struct{}) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.next, turn)
+	if i < 0 {
+		return false
+	}
+	q.next = slices.Delete(q.next, i, i+1)
+	return true
 }
 
 // leave passes the turn on.
 func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.taken = len(q.next) > 0; q.taken {
-		close(q.next[0])
-		q.next = q.next[1:]
+	if len(q.next) == 0 {
+		q.taken, q.holder = false, nil // nobody looks at the holder from now on
+		return
 	}
+	close(q.next[0])
+	q.next = q.next[1:]
 }
 
-// won notes a lease that is about to be handed over.
+// meets notes who holds the lock, for those who wait for their turn; nil if
+// nobody does.
+func (q *queue) meets(holder *Info) {
+	if holder != nil {
+		copied := *holder
+		holder = &copied
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.holder = holder
+}
+
+// won notes a lease that is about to be handed to a caller.
 func (q *queue) won(l *Lease) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lease = l
+	q.lease, q.holder = l, nil
 }
 
-// over notes that the lease's object is given up, or that no more can be done
-// about it.
+// over notes that nobody need wait for the lease any more: it is lost, or its
+// object was given up.
 func (q *queue) over(l *Lease) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.lease == l {
-		q.lease = nil
+	if q.lease != l {
+		return
+	}
+	q.lease = nil
+	if q.heir != nil {
+		close(q.heir)
+		q.heir = nil
 	}
 }
 
-// meets notes who holds the lock, for those who wait for their turn.
-func (q *queue) meets(holder Info) {
+// current is the lease that keeps the others of this Lock out, nil if there is
+// none.
+func (q *queue) current() *Lease {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.holder = &holder
+	return q.lease
+}
+
+// owns tells whether the object is that of such a lease.
+func (q *queue) owns(obj stored) bool {
+	l := q.current()
+	return l != nil && l.token == obj.generation
 }
 
 // inTurn runs for the lock when it is this acquisition's turn.
-func (a *acquisition) inTurn(ctx context.Context, next step) (*Lease, error) {
+func (a *acquisition) inTurn(ctx context.Context) (*Lease, error) {
 	if err := a.queue.enter(ctx); err != nil {
 		return nil, a.gaveUpInQueue(ctx, err)
 	}
 	defer a.queue.leave()
-	if lease := a.awaitOwn(ctx); lease != nil {
-		a.queue.won(lease)
-		return lease, nil
-	}
-	began := a.clock.now()
-	if d := a.past.courtesy(began, a.maxWait); d > 0 {
-		_ = sleep(ctx, d) // run sees that ctx ended
-		next = stepLook
-	}
-	lease, err := a.run(ctx, next)
-	if err == nil {
-		waited := time.Duration(0)
-		if a.pace.holders > 0 {
-			waited = a.clock.now().watchedSince(began)
-		}
-		a.past.wait(waited)
+	lease, err := a.run(ctx, stepAwait)
+	if err == nil && lease.sequence == 1 {
+		a.noteWait()
 	}
 	return lease, err
 }
 
-// gaveUpInQueue tells what those knew who were before us.
+// gaveUpInQueue tells what those knew who had the turn.
 func (a *acquisition) gaveUpInQueue(ctx context.Context, ended error) error {
 	a.queue.mu.Lock()
 	lease, holder := a.queue.lease, a.queue.holder
 	a.queue.mu.Unlock()
 	switch {
-	case lease != nil && lease.Err() == nil:
+	case lease != nil:
 		a.locked, a.holder = true, lease.info()
 	case holder != nil:
 		a.locked, a.holder = true, *holder
 	}
 	return a.gaveUp(ctx, ended)
-}
-
-// awaitOwn waits until a lease is over that was won through the same Lock: no
-// request tells more about it than we know. It returns that lease's successor if
-// the lock object was passed on. One that was lost is not waited for, it is the
-// bucket's again to say who holds the lock; nor, with WithReclaim, one that is to
-// be taken over.
-func (a *acquisition) awaitOwn(ctx context.Context) *Lease {
-	for !a.reclaim && ctx.Err() == nil {
-		lease, passed := a.queue.await()
-		if lease == nil {
-			return nil
-		}
-		ended := lease.ctx.Done()
-		switch err := lease.Err(); {
-		case errors.Is(err, ErrLockAbandoned):
-			a.queue.withdraw(passed)
-			return nil
-		case err != nil:
-			ended = lease.released
-		default:
-			a.locked, a.holder = true, lease.info()
-			a.log(ctx, levelDebug, "locked by another", lease.token, logHolder(a.holder))
-			a.meets(ctx, lease.token)
-		}
-		over := time.NewTimer(lease.remaining(a.clock.now()))
-		select {
-		case <-ended:
-		case <-ctx.Done():
-		case <-over.C: // of the caller-driven form, which has no watchdog
-		case t := <-passed:
-			passed <- t
-		}
-		over.Stop()
-		if t, ok := a.queue.withdraw(passed); ok {
-			// Also if ctx ended just then: the object is ours.
-			return a.succeed(ctx, t)
-		}
-	}
-	return nil
 }

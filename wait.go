@@ -33,16 +33,6 @@ func (b *backoff) next() time.Duration {
 	return b.last
 }
 
-// space waits with the next change of the object where Cloud Storage refuses
-// changes that come too soon.
-func (l *Lock) space(ctx context.Context) error {
-	d := l.past.spacing(l.clock.now())
-	if d <= 0 {
-		return nil
-	}
-	return sleep(ctx, d)
-}
-
 // sleep waits for d or until ctx ends, and returns ctx's error then.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
