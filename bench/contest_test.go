@@ -42,13 +42,22 @@ type outcome struct {
 func (c contest) run(b *testing.B) outcome {
 	b.Helper()
 	url := startServer(b, c.server)
-	var o outcome
 	var bare []float64
 	measure := c.server.Rate == 0 // else the limit is the floor
 	if measure {
 		bare = bareGaps(b, url)
 	}
-	workers := c.start(b, url)
+	o := c.collect(b, c.start(b, url))
+	if measure {
+		o.floor = quantile(append(bare, bareGaps(b, url)...), 0.5)
+	}
+	return o
+}
+
+// collect reads the workers' journals until all have ended, and fails unless all
+// went well.
+func (c contest) collect(b *testing.B, workers []*process) (o outcome) {
+	b.Helper()
 	ended := 0
 	for e := range journals(b, workers) {
 		if e.Requests != nil {
@@ -64,9 +73,6 @@ func (c contest) run(b *testing.B) outcome {
 	}
 	for _, p := range workers {
 		p.end(b)
-	}
-	if measure {
-		o.floor = quantile(append(bare, bareGaps(b, url)...), 0.5)
 	}
 	if err := inOrder(o.sections); err != nil {
 		b.Error(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -66,6 +67,9 @@ func TestPage(t *testing.T) {
 		}
 		if string(got) != string(want) {
 			t.Errorf("%s is not that of testdata/want:\n%s", name, got)
+		}
+		if err := xml.Unmarshal(got, new(struct{})); filepath.Ext(name) == ".svg" && err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

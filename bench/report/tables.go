@@ -19,9 +19,9 @@ func tables() []table {
 func cycleTable() table {
 	return table{"cycle", [][2]string{
 		{"acquire and release", "Cycle/delay=0s"},
-		{"the same, 20 ms added to each request", "Cycle/delay=20ms"},
+		{"acquire and release, 20 ms added", "Cycle/delay=20ms"},
 		{"refresh", "Refresh/delay=0s"},
-		{"the same, 20 ms added", "Refresh/delay=20ms"},
+		{"refresh, 20 ms added", "Refresh/delay=20ms"},
 	}, []column{
 		{"requests", "requests/op", median}, {"time / floor", "time/floor", median}, {"CPU / floor", "cpu/floor", median},
 		{"bytes / floor", "bytes/floor", median}, {"allocations / floor", "allocs/floor", median},
@@ -102,7 +102,7 @@ func manyTable() table {
 		{"1 lease", "Many/leases=1"}, {"1,000 leases", "Many/leases=1000"}, {"10,000 leases", "Many/leases=10000"},
 	}, []column{
 		{"goroutines / lease", "goroutines/lease", median}, {"heap and stack, B / lease", "B/lease", median},
-		{"the same, at the end", "B/lease-later", median}, {"CPU / refresh, µs", "cpu-us/refresh", median},
+		{"after 90 s, B / lease", "B/lease-later", median}, {"CPU / refresh, µs", "cpu-us/refresh", median},
 		{"p99 lateness / ttl", "p99-late/ttl", median}, {"most in a second / mean", "peak/mean", median},
 	}}
 }
