@@ -15,24 +15,23 @@ const sectionLength = 50 * time.Millisecond
 // theirs leave; where all are free to go again, until the sections are used up,
 // it tells how many turns each had.
 func BenchmarkContended(b *testing.B) {
-	for _, workers := range sized([]int{2, 8, 64}, []int{2}) {
-		delays := []time.Duration{0}
-		if workers == 8 {
-			delays = append(delays, 20*time.Millisecond)
-		}
-		for _, delay := range delays {
-			for _, processes := range []bool{false, true} {
-				for _, free := range []bool{false, true} {
-					c := contest{workers: workers, each: sized(5, 1), section: sectionLength,
-						processes: processes, free: free, server: serverSetting{Delay: delay}}
-					if workers == 64 {
-						c.each = 3
-					}
-					b.Run(c.String(), c.benchmark)
-				}
+	for _, c := range contests() {
+		b.Run(c.String(), c.benchmark)
+	}
+}
+
+func contests() (all []contest) {
+	full := []contest{{workers: 2, each: 5}, {workers: 8, each: 5},
+		{workers: 8, each: 5, server: serverSetting{Delay: 20 * time.Millisecond}}, {workers: 64, each: 3}}
+	for _, c := range sized(full, []contest{{workers: 2, each: 1}}) {
+		c.section = sectionLength
+		for _, c.processes = range []bool{false, true} {
+			for _, c.free = range []bool{false, true} {
+				all = append(all, c)
 			}
 		}
 	}
+	return all
 }
 
 func (c contest) benchmark(b *testing.B) {
