@@ -41,7 +41,7 @@ type acquisition struct {
 	unresolved bool // one of ours may be there, and no read has told yet
 
 	outset reading // when it last went to the bucket
-	others bool    // it met others there
+	others company // whom it met there
 
 	refusals   int   // creates in a row that were refused for coming too soon
 	locked     bool  // the last that was heard: somebody holds it
@@ -234,7 +234,7 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 		return a.takeOver(ctx, obj, verdict)
 	}
 	if !a.try {
-		a.others = true
+		a.others.meet(&a.holder)
 		a.queue.meets(&a.holder)
 	}
 	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))

@@ -121,7 +121,7 @@ func (a *acquisition) inTurn(ctx context.Context) (*Lease, error) {
 	defer a.queue.leave()
 	lease, err := a.run(ctx, stepAwait)
 	if err == nil && lease.sequence == 1 {
-		a.noteWait()
+		a.noteRound()
 	}
 	return lease, err
 }

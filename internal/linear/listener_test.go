@@ -35,7 +35,7 @@ func (r *run) noted(client int, do func() (kind Kind, token int64, ok bool)) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.history = append(r.history, Op{kind, client, token, call, time.Since(r.began)})
+	r.history = append(r.history, Op{Kind: kind, Client: client, Token: token, Call: call, Return: time.Since(r.began)})
 }
 
 // A wire can be cut.
