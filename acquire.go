@@ -36,11 +36,12 @@ type acquisition struct {
 	timed   sighting      // of a standby: when it last asked for the server's time
 	retries map[operation]int
 
+	tried      []string // nonces of all creates, see tries
 	ours       []ownAttempt
 	unresolved bool // one of ours may be there, and no read has told yet
 
 	outset reading // when it last went to the bucket
-	others bool    // it met others there
+	others company // whom it met there
 
 	refusals   int   // creates in a row that were refused for coming too soon
 	locked     bool  // the last that was heard: somebody holds it
@@ -66,6 +67,7 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if a.standsBy && !try {
 		a.first = stepLook
 	}
+	defer a.ends()
 	var lease *Lease
 	var err error
 	if try {
@@ -123,6 +125,7 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 		return nil, stepCreate, nil // the loop sees that ctx ended
 	}
 	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
+	a.tries(own.nonce)
 	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
 	a.requests++
 	r := a.Lock.create(ctx, own.metadata)
@@ -220,19 +223,18 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 	a.collisions = 0
 	a.watch.see(obj, at)
 	a.locked, a.holder = true, a.info(obj, at)
-	ours := a.queue.owns(obj)
-	if ours && !a.try {
+	if !a.try && a.queue.owns(obj) {
 		return nil, stepAwait, nil // a TryAcquire was faster
 	}
 	verdict := a.watch.judge(at)
-	if a.reclaim && !ours && a.watch.record.hasOwner && a.watch.record.owner == a.owner {
+	if a.reclaims(obj) {
 		verdict.stale, verdict.reason, verdict.why = true, "it carries our own owner label", ReasonReclaimed
 	}
 	if verdict.stale {
 		return a.takeOver(ctx, obj, verdict)
 	}
 	if !a.try {
-		a.others = true
+		a.others.meet(&a.holder)
 		a.queue.meets(&a.holder)
 	}
 	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))

@@ -135,9 +135,16 @@ func (l *Lock) request(ctx context.Context, limit time.Duration, send func(conte
 //
 // If the lock is won just as ctx ends, the lease is returned.
 //
+// Calls on one Lock wait in a queue: whoever came first goes first, and alone talks
+// to the bucket; while another lease of this Lock is held it waits for that one's end,
+// without a request. The wait in the queue is part of the wait in every respect. What
+// other processes do has no order.
+//
 // An uncontended Acquire is one write request, see [WithStandby] for one that
 // looks first. While somebody else holds the lock, each look is one read request,
-// see [WithWait].
+// see [WithWait]. After a release of this Lock it may pause first, so that others
+// get in, see the package's section on cost; with [WithLocalHandoff] it may need no
+// request.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if l.invalid != nil {
 		return nil, l.invalid
@@ -158,7 +165,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 // TryAcquire is one round of [Lock.Acquire], without a wait: where somebody
 // else holds the lock it returns a [*HeldError], which is [ErrLocked], at once.
 // It does take over a stale lock. Requests that fail for now are sent up to
-// three times within ctx.
+// three times within ctx. It stands in no queue: where the lock is free, it goes
+// before those who wait in Acquire.
 //
 // It costs one write request if the lock is free, one write and one read if it
 // is held.
@@ -174,8 +182,8 @@ func (l *Lock) TryAcquire(ctx context.Context) (*Lease, error) {
 	return lease, nil
 }
 
-// Do acquires the lock as [Lock.Acquire] does, calls fn, and releases when fn
-// has returned, failed or panicked; a panic goes on.
+// Do acquires the lock as [Lock.Acquire] does, in the same queue, calls fn, and
+// releases when fn has returned, failed or panicked; a panic goes on.
 //
 // fn's context is cancelled when ctx ends and when the lease is lost; its cause
 // tells which. The lease is refreshed until fn has returned, however long fn

@@ -39,7 +39,8 @@ func NewLock(bucket *storage.BucketHandle, id, path string, ttl time.Duration, l
 }
 
 // Lock waits for the lock for up to timeout, or until ctx ends if that is
-// earlier. With a timeout of 0 it makes one round, as [Lock.TryAcquire] does.
+// earlier, in the queue of [Lock.Acquire]. With a timeout of 0 it makes one round,
+// as [Lock.TryAcquire] does.
 // Its errors and its cost are those of [Lock.Acquire].
 //
 // The lease is kept within the Lock, which can hold one of this form at a time.

@@ -121,13 +121,20 @@ func WithManualRefresh() Option {
 // WithReclaim takes over at once, without waiting for its ttl, a lock object
 // whose owner label is exactly ours: a restarted job need not wait for its
 // own leftover. Only for labels that no two live processes share; the other
-// one's lease would be lost.
+// one's lease would be lost. What the same [Lock] holds or is about to hold is no
+// leftover, and is waited for; [Lock.Lock] replaces its own.
 func WithReclaim() Option {
 	return optionFunc(func(s *settings) { s.reclaim = true })
 }
 
 // WithWait sets the shortest and the longest pause between two looks at a held
-// lock; the default is 100 ms to 1 s. A look is one read request.
+// lock; the default is 100 ms to 1 s. A look is one read request. The pauses are
+// short while the lock changes hands, and about a quarter of the time for which the
+// same holder has been seen: with the defaults they are the longest after 4 s.
+//
+// For half a minute after Cloud Storage has refused a change of the object for coming
+// too soon after another (429), looks are 2 to 3 s apart, or the shortest pause if
+// that is more: the lock changes hands once in 2 s then, at the most.
 func WithWait(shortest, longest time.Duration) Option {
 	return optionFunc(func(s *settings) { s.minWait, s.maxWait = shortest, longest })
 }

@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -29,7 +30,7 @@ type past struct {
 	released bool          // a lease was
 	freed    reading       // when its object was gone
 	held     time.Duration // how long it had been held, with those that it was passed on to
-	waited   time.Duration // how long the last acquisition had to wait for others; 0 if there were none
+	round    time.Duration // how long the last acquisition waited for a turn of each of the others; 0 if there were none
 
 	limited bool    // a change was refused for coming too soon after another
 	refused reading // when
@@ -44,16 +45,39 @@ func (p *past) release(freed reading, held time.Duration) {
 	p.released, p.freed, p.held = true, freed, held
 }
 
-// noteWait notes how long a lease that was won had to wait for holders in other
-// processes.
-func (a *acquisition) noteWait() {
-	waited := time.Duration(0)
-	if a.others {
-		waited = a.clock.now().watchedSince(a.outset)
+// A company is whom an acquisition met while it waited, in other processes.
+type company struct {
+	last    int64           // the generation that was seen last
+	turns   int             // different ones that were seen
+	holders map[string]bool // whose they were
+}
+
+func (c *company) meet(holder *Info) {
+	if holder.Generation == c.last {
+		return
 	}
+	if c.holders == nil {
+		c.holders = make(map[string]bool)
+	}
+	c.last, c.turns = holder.Generation, c.turns+1
+	c.holders[fmt.Sprintf("%q %q %d", holder.Owner, holder.Host, holder.PID)] = true
+}
+
+// round is how much of a wait was for one turn of each: one who had turn after turn
+// while we waited is not to be given as many again.
+func (c *company) round(waited time.Duration) time.Duration {
+	if c.turns == 0 {
+		return 0
+	}
+	return waited * time.Duration(len(c.holders)) / time.Duration(c.turns)
+}
+
+// noteRound notes what an acquisition that has won waited for.
+func (a *acquisition) noteRound() {
+	round := a.others.round(a.clock.now().watchedSince(a.outset))
 	a.past.mu.Lock()
 	defer a.past.mu.Unlock()
-	a.past.waited = waited
+	a.past.round = round
 }
 
 // courtesy is the pause before the Lock goes for it again, and whether it is for
@@ -61,16 +85,16 @@ func (a *acquisition) noteWait() {
 // others out, whose looks are pauses apart. Where nobody was met it waits for half
 // of what the lock was held for, though not for long, or an eighth of that, which is
 // half of the pauses of those who watched it, see pace. Where it had to wait for
-// others, who are likely to be there still, it waits for more than half as long, so
-// that they have had their turns.
+// others, who are likely to be there still, it waits for more than half of what a turn
+// of each took, so that they have had theirs.
 func (p *past) courtesy(now reading, longest time.Duration) (d time.Duration, met bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.released {
 		return 0, false
 	}
-	d = max(min(p.held/2, shortCourtesy), min(p.held/8, longCourtesy), p.waited*5/8)
-	return min(d, longest) - now.watchedSince(p.freed), p.waited > 0
+	d = max(min(p.held/2, shortCourtesy), min(p.held/8, longCourtesy), p.round*5/8)
+	return min(d, longest) - now.watchedSince(p.freed), p.round > 0
 }
 
 // change notes the outcome of a create, update or delete.

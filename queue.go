@@ -15,42 +15,35 @@ type queue struct {
 	lease  *Lease          // won through this Lock, and neither lost nor given up yet
 	heir   chan tenure     // of who has the turn and waits for lease to end, see await; nil if nobody does
 	holder *Info           // who keeps those out who wait, as far as they know
+	nonces []string        // of the creates of acquisitions that are under way; WithReclaim alone
 }
 
-// enter waits for the turn. Who gets it must leave.
-func (q *queue) enter(ctx context.Context) error {
-	q.mu.Lock()
-	if !q.taken {
-		q.taken = true
-		q.mu.Unlock()
-		return nil
-	}
-	turn := make(chan struct{})
-	q.next = append(q.next, turn)
-	q.mu.Unlock()
-	select {
-	case <-turn:
-	case <-ctx.Done():
-	}
-	if ctx.Err() == nil {
-		return nil
-	}
-	if !q.forget(turn) {
-		q.leave() // it came just as ctx ended
-	}
-	return ctx.Err()
-}
-
-// forget drops one who waits. It is false if the turn has been passed to it.
-func (q *queue) forget(turn chan struct{}) bool {
+// join gets in line. The channel is closed when it is one's turn. Whoever joins must
+// leave, or quit.
+func (q *queue) join() (turn chan struct{}) {
+	turn = make(chan struct{})
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.Index(q.next, turn)
-	if i < 0 {
-		return false
+	if q.taken {
+		q.next = append(q.next, turn)
+		return turn
 	}
-	q.next = slices.Delete(q.next, i, i+1)
-	return true
+	q.taken = true
+	close(turn)
+	return turn
+}
+
+// quit leaves, with the turn or without: it may come just as its context ends.
+func (q *queue) quit(turn chan struct{}) {
+	q.mu.Lock()
+	i := slices.Index(q.next, turn)
+	if i >= 0 {
+		q.next = slices.Delete(q.next, i, i+1)
+	}
+	q.mu.Unlock()
+	if i < 0 {
+		q.leave()
+	}
 }
 
 // leave passes the turn on.
@@ -115,19 +108,26 @@ func (q *queue) owns(obj stored) bool {
 
 // inTurn runs for the lock when it is this acquisition's turn.
 func (a *acquisition) inTurn(ctx context.Context) (*Lease, error) {
-	if err := a.queue.enter(ctx); err != nil {
-		return nil, a.gaveUpInQueue(ctx, err)
+	turn := a.queue.join()
+	select {
+	case <-turn:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		a.learn() // before it quits: with the last one what was known is forgotten
+		a.queue.quit(turn)
+		return nil, a.gaveUp(ctx, ctx.Err())
 	}
 	defer a.queue.leave()
 	lease, err := a.run(ctx, stepAwait)
 	if err == nil && lease.sequence == 1 {
-		a.noteWait()
+		a.noteRound()
 	}
 	return lease, err
 }
 
-// gaveUpInQueue tells what those knew who had the turn.
-func (a *acquisition) gaveUpInQueue(ctx context.Context, ended error) error {
+// learn takes over what those know who had the turn.
+func (a *acquisition) learn() {
 	a.queue.mu.Lock()
 	lease, holder := a.queue.lease, a.queue.holder
 	a.queue.mu.Unlock()
@@ -137,5 +137,4 @@ func (a *acquisition) gaveUpInQueue(ctx context.Context, ended error) error {
 	case holder != nil:
 		a.locked, a.holder = true, *holder
 	}
-	return a.gaveUp(ctx, ended)
 }

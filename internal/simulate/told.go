@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/gcslock/gcslock"
+)
+
+// A told is what the library has reported of one section's lease. The world's lock
+// guards it.
+type told struct{ losses, acquired, ends int }
+
+type toldKey struct{}
+
+// toldOf is that of the section whose context it is.
+func toldOf(ctx context.Context) *told { return ctx.Value(toldKey{}).(*told) }
+
+// observer counts what the library reports.
+type observer struct{ world *world }
+
+func (o observer) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (o observer) WithAttrs([]slog.Attr) slog.Handler               { return o }
+func (o observer) WithGroup(string) slog.Handler                    { return o }
+
+func (o observer) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "lock lost" {
+		o.world.mu.Lock()
+		defer o.world.mu.Unlock()
+		toldOf(ctx).losses++
+	}
+	return nil
+}
+
+// Observe counts what is told of a client's leases that are passed on.
+func (o observer) Observe(ctx context.Context, e gcslock.Event) {
+	o.world.mu.Lock()
+	defer o.world.mu.Unlock()
+	switch e.Kind {
+	case gcslock.EventAcquired:
+		toldOf(ctx).acquired++
+	case gcslock.EventReleased, gcslock.EventLost:
+		toldOf(ctx).ends++
+	}
+}
