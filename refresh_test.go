@@ -44,6 +44,46 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
+// TestFirstRefresh: it comes at random between three tenths of the interval and all
+// of it, so that leases taken together are spread, but not within a second of the
+// create if that can be helped. A lease that was passed on has no first one.
+func TestFirstRefresh(t *testing.T) {
+	lowest := func(time.Duration) time.Duration { return 0 }
+	highest := func(n time.Duration) time.Duration { return n - 1 }
+	for _, tt := range []struct {
+		ttl    time.Duration
+		random source
+		want   time.Duration
+	}{
+		{time.Minute, lowest, 6 * time.Second},
+		{time.Minute, highest, 20 * time.Second},
+		{6 * time.Second, lowest, time.Second},
+		{minTTL, lowest, 900 * time.Millisecond},
+		{minTTL, highest, time.Second},
+	} {
+		inWorld(t, func(t *testing.T, w *world) {
+			lock := w.machine("a").lock(WithTTL(tt.ttl))
+			lock.random = tt.random
+			lease, err := lock.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, wait := range []time.Duration{tt.want - time.Millisecond, time.Millisecond} {
+				time.Sleep(wait)
+				synctest.Wait()
+				if n := w.count(gcstest.Update); n != i {
+					t.Errorf("ttl %v: %d refreshes, the first is to come after %v", tt.ttl, n, tt.want)
+				}
+			}
+			lease.sequence = 2
+			if d := lease.firstRefresh(); d < lock.refreshInterval*9/10 {
+				t.Errorf("ttl %v: %v to the first refresh of a lease that was passed on", tt.ttl, d)
+			}
+			w.release(lease)
+		})
+	}
+}
+
 // TestRefreshWrites renews what competitors judge by, and counts its own
 // validity from before the request was sent.
 func TestRefreshWrites(t *testing.T) {
@@ -316,7 +356,7 @@ func TestPendingIsBounded(t *testing.T) {
 			t.Errorf("%d attempts remembered, want up to %d", n, maxPending)
 		}
 		lease.lose(&lossError{reason: "test over"})
-		<-lease.refresher
+		lease.refresher.Wait()
 	})
 }
 

@@ -158,9 +158,7 @@ func (m *machine) acquire(opts ...Option) *Lease {
 // crash stops all that the lease does on its machine, and leaves the object.
 func (m *machine) crash(lease *Lease) {
 	lease.end(fmt.Errorf("%s crashed", m.name))
-	if lease.refresher != nil {
-		<-lease.refresher
-	}
+	lease.refresher.Wait()
 }
 
 func (w *world) release(lease *Lease) {

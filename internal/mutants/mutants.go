@@ -90,7 +90,7 @@ var mutants = []mutant{
 	{"the release runs on the caller's context", "release.go",
 		"context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)", "context.WithTimeout(ctx, releaseLimit)"},
 	{"the release does not wait for the refresher", "release.go",
-		"	if l.refresher != nil {\n		<-l.refresher\n	}\n	l.turn <- struct{}{}", "	_ = struct{}{}"},
+		"	l.refresher.Wait()\n	l.turn <- struct{}{}", "	_ = struct{}{}"},
 	{"a lease that is nearly used up is handed out", "acquire.go",
 		"return lease.remaining(a.clock.now()) >= a.refreshInterval", "return true"},
 	{"a cancelled acquisition leaves its object", "acquire.go",
