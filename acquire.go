@@ -149,9 +149,8 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 		return nil, stepCreate, nil // the loop sees that ctx ended
 	}
 	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
-	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
 	a.requests++
-	r := a.Lock.create(ctx, own.metadata)
+	r := a.Lock.create(ctx, a.newMetadata(own, randomID(refreshBytes), own.sent))
 	switch r.outcome {
 	case done:
 		return a.newLease(ctx, own, r.object.version), 0, nil

@@ -106,7 +106,7 @@ func (l *Lease) Sequence() int { return l.sequence }
 // info is what is known of this lease's object without asking.
 func (l *Lease) info() Info {
 	l.mu.Lock()
-	obj := stored{version: l.version, metadata: l.own.metadata}
+	obj := stored{version: l.version, metadata: l.lock.newMetadata(l.own, "", l.sent)}
 	expires := l.sent.wall.Add(l.lock.ttl)
 	l.mu.Unlock()
 	info := l.lock.info(obj, l.lock.clock.now())

@@ -39,6 +39,7 @@ type Lease struct {
 	version    version          // after the last write that was acknowledged or read back
 	sent       reading          // before that write was sent: the validity counts from here
 	wait       time.Duration    // from sent to the next refresh
+	intact     bool             // all of the object's metadata are as a refresh of ours left them
 	pending    []refreshAttempt // those that may have landed or may land yet
 	failures   int              // refreshes that failed in a row
 	failure    error            // the last failed attempt since the last success

@@ -244,8 +244,8 @@ func (s *settings) checkTexts() error {
 	if !utf8.ValidString(s.owner) || !utf8.ValidString(s.operation) {
 		bad.addf("owner %q or operation %q is not UTF-8", s.owner, s.operation)
 	}
-	md := s.newMetadata(strings.Repeat("0", 2*nonceBytes), strings.Repeat("0", 2*refreshBytes),
-		reading{wall: time.Unix(0, 999999999)})
+	longest := reading{wall: time.Unix(0, 999999999)}
+	md := s.newMetadata(ownAttempt{strings.Repeat("0", 2*nonceBytes), longest}, strings.Repeat("0", 2*refreshBytes), longest)
 	if n := metadataSize(md); n > metadataLimit {
 		bad.addf("metadata of %d bytes are over Cloud Storage's limit of %d", n, metadataLimit)
 	}

@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -277,6 +278,58 @@ func TestObjectEdited(t *testing.T) {
 		}
 		w.release(lease)
 	})
+}
+
+// TestRefreshWritesWhatChanges: what nobody can have changed is not written again,
+// and what somebody may have, is.
+func TestRefreshWritesWhatChanges(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lease := w.machine("a").acquire(WithManualRefresh())
+		for _, want := range []int{8, 2, 2} {
+			w.server.ResetRequests()
+			if err := lease.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var body struct{ Metadata map[string]string }
+			if err := json.Unmarshal(w.server.Requests()[0].Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			if len(body.Metadata) != want || body.Metadata[keyExpiresAt] == "" || body.Metadata[keyRefresh] == "" {
+				t.Errorf("wrote %v, want %d keys", body.Metadata, want)
+			}
+		}
+		w.release(lease)
+	})
+	for _, lost := range []bool{false, true} { // the reply of the refresh before the edit
+		inWorld(t, func(t *testing.T, w *world) {
+			lease := w.machine("a").acquire(WithManualRefresh())
+			refresh := func() {
+				if err := lease.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refresh()
+			refresh()
+			if !lost {
+				w.server.Edit(testBucket, testObject, map[string]string{keyTTL: "1s"})
+			} else {
+				w.inject(gcstest.Update, 1, gcstest.LoseReply())
+				again := gcstest.NewBarrier()
+				w.inject(gcstest.Update, 1, gcstest.Hold(again))
+				go func() {
+					w.arrived(again)
+					w.server.Edit(testBucket, testObject, map[string]string{keyTTL: "1s"})
+					again.Release()
+				}()
+				refresh()
+			}
+			refresh()
+			if obj, _ := w.object(); obj.Metadata[keyTTL] != "1m0s" {
+				t.Errorf("reply lost: %v: after the edit was met the metadata are %v", lost, obj.Metadata)
+			}
+			w.release(lease)
+		})
+	}
 }
 
 // TestReadBackFails: a 412 and a read that fails decide nothing.

@@ -207,7 +207,7 @@ func (w *world) rival() gcstest.Object {
 		w.Fatal(err)
 	}
 	return w.server.Put(testBucket, testObject, gcstest.Object{
-		Metadata: s.newMetadata(randomID(nonceBytes), randomID(refreshBytes), now),
+		Metadata: s.newMetadata(ownAttempt{randomID(nonceBytes), now}, randomID(refreshBytes), now),
 	})
 }
 
