@@ -15,18 +15,18 @@ func (l *Lease) start(refresh bool) {
 	l.tick()
 }
 
-// firstRefresh is the pause from the create to the first refresh: from three
-// tenths of the interval to all of it, so that leases which were taken together are
-// spread over it from the first refresh on. All of it, from 0 on, would be no
-// smoother than needed, and have a short hold pay for it; and within a second of
-// the create Cloud Storage may refuse it, see changeInterval. A lease that was
-// passed on takes no part: one draw after the other would end soon.
+// firstRefresh is the pause from the create to the first refresh: from a quarter of
+// the interval to all of it, at random, so that leases taken together are spread
+// from then on. From 0 on would be smoother than is needed, and short holds would
+// pay for it; and within a second of the create Cloud Storage may refuse it, see
+// changeInterval. A lease that was passed on takes no part: with a new draw at each
+// hand-over the shortest would win.
 func (l *Lease) firstRefresh() time.Duration {
 	if l.sequence > 1 {
 		return l.lock.nextRefresh()
 	}
 	interval := l.lock.refreshInterval
-	shortest := max(interval*3/10, min(changeInterval, interval*9/10))
+	shortest := max(interval/4, min(changeInterval, interval*9/10))
 	return shortest + l.lock.random(interval-shortest+1)
 }
 
