@@ -126,9 +126,8 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 	}
 	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
 	a.tries(own.nonce)
-	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
 	a.requests++
-	r := a.Lock.create(ctx, own.metadata)
+	r := a.Lock.create(ctx, a.newMetadata(own, randomID(refreshBytes), own.sent))
 	if r.outcome != refused {
 		a.refusals = 0
 	}

@@ -2,7 +2,6 @@ package gcslock
 
 import (
 	"context"
-	"maps"
 	"time"
 )
 
@@ -98,11 +97,9 @@ func (q *queue) pass(l *Lease, t tenure, holder Info) bool {
 
 // info is what is known of this lease's object without asking, by the local clock.
 func (l *Lease) info() Info {
-	md := maps.Clone(l.own.metadata)
 	l.mu.Lock()
-	obj := stored{version: l.version, metadata: md, updated: l.sent.wall}
+	obj := stored{version: l.version, metadata: l.lock.newMetadata(l.own, "", l.sent), updated: l.sent.wall}
 	l.mu.Unlock()
-	md[keyExpiresAt] = timestamp(obj.updated.Add(l.lock.ttl))
 	info := l.lock.info(obj, l.lock.clock.now())
 	info.Stale = false // whatever the server's clock says to a local time
 	return info

@@ -26,24 +26,26 @@ type Lease struct {
 
 	telling *telling // nil where nobody observes
 
-	refresher chan struct{} // closed when the refresher has stopped; nil if there is none
-	due       chan struct{} // tells the refresher that its time has come; nil if there is none
+	refresher sync.WaitGroup // of the goroutine that refreshes, while one does
 
-	mu       sync.Mutex // guards all below
-	watchdog *time.Timer
-	handed   bool             // given to a caller
-	taken    reading          // when it was; WithMaxHold counts from here
-	acquired time.Time        // the same, for an observer
-	held     time.Duration    // from then to the end, for an observer
-	began    reading          // when the first lease of the same object was handed over
-	version  version          // after the last write that was acknowledged or read back
-	sent     reading          // before that write was sent: the validity counts from here
-	wait     time.Duration    // from sent to the next refresh
-	pending  []refreshAttempt // those that may have landed or may land yet
-	failures int              // refreshes that failed in a row
-	failure  error            // the last failed attempt since the last success
-	gone     bool             // the server showed that the object is ours no more
-	err      error            // why the lease is no more, nil while it is held
+	mu         sync.Mutex // guards all below
+	watchdog   *time.Timer
+	automatic  bool             // refreshed without being asked
+	refreshing bool             // the refresher runs
+	handed     bool             // given to a caller
+	taken      reading          // when it was; WithMaxHold counts from here
+	acquired   time.Time        // the same, for an observer
+	held       time.Duration    // from then to the end, for an observer
+	began      reading          // when the first lease of the same object was handed over
+	version    version          // after the last write that was acknowledged or read back
+	sent       reading          // before that write was sent: the validity counts from here
+	wait       time.Duration    // from sent to the next refresh
+	intact     bool             // all of the object's metadata are as a refresh of ours left them
+	pending    []refreshAttempt // those that may have landed or may land yet
+	failures   int              // refreshes that failed in a row
+	failure    error            // the last failed attempt since the last success
+	gone       bool             // the server showed that the object is ours no more
+	err        error            // why the lease is no more, nil while it is held
 
 	releasing  bool
 	released   chan struct{} // closed when the first Release has returned

@@ -70,10 +70,7 @@ func newLock(bucket *storage.BucketHandle, object string, opts []Option) *Lock {
 		l.invalid = fmt.Errorf("gcslock: lock %s: %w", l.url, err)
 		return l
 	}
-	l.store = &gcsStore{
-		bucket: bucket, object: object, url: l.url,
-		contentType: l.contentType, payload: l.payload,
-	}
+	l.store = newGCSStore(bucket, object, l.url, &l.settings)
 	return l
 }
 
@@ -97,8 +94,9 @@ func (l *Lock) read(ctx context.Context) reply {
 	return l.request(ctx, requestLimit, l.store.read)
 }
 
-func (l *Lock) update(ctx context.Context, v version, metadata map[string]string) reply {
-	return l.change(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.update(ctx, v, metadata) })
+// update has the validity that is left as a limit, too.
+func (l *Lock) update(ctx context.Context, left time.Duration, v version, metadata map[string]string) reply {
+	return l.change(ctx, min(l.writeLimit(), left), func(ctx context.Context) reply { return l.store.update(ctx, v, metadata) })
 }
 
 func (l *Lock) remove(ctx context.Context, v version) reply {

@@ -99,7 +99,9 @@ func WithPayload(contentType string, body []byte) Option {
 
 // WithRefreshInterval sets how often the lease is refreshed, under half of the
 // ttl; the default is a third of it. The actual pauses are up to a tenth
-// shorter, at random, so that leases taken together do not refresh together.
+// shorter, at random, and the first is from a quarter of the interval to all of
+// it, so that leases taken together do not refresh together. A lease that is held
+// for less than a quarter of the interval, 5 s by default, is never refreshed.
 func WithRefreshInterval(d time.Duration) Option {
 	return optionFunc(func(s *settings) { s.refreshInterval = d })
 }
@@ -251,8 +253,8 @@ func (s *settings) checkTexts() error {
 	if !utf8.ValidString(s.owner) || !utf8.ValidString(s.operation) {
 		bad.addf("owner %q or operation %q is not UTF-8", s.owner, s.operation)
 	}
-	md := s.newMetadata(strings.Repeat("0", 2*nonceBytes), strings.Repeat("0", 2*refreshBytes),
-		reading{wall: time.Unix(0, 999999999)})
+	longest := reading{wall: time.Unix(0, 999999999)}
+	md := s.newMetadata(ownAttempt{strings.Repeat("0", 2*nonceBytes), longest}, strings.Repeat("0", 2*refreshBytes), longest)
 	if n := metadataSize(md); n > metadataLimit {
 		bad.addf("metadata of %d bytes are over Cloud Storage's limit of %d", n, metadataLimit)
 	}

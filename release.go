@@ -46,9 +46,8 @@ func (l *Lease) release(ctx context.Context) error {
 			lost = err
 		}
 	}
-	if l.refresher != nil {
-		<-l.refresher
-	}
+	// It has ended, so that no refresher is started any more.
+	l.refresher.Wait()
 	l.turn <- struct{}{} // and not given back: no request follows the delete
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
