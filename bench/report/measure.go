@@ -14,7 +14,7 @@ import (
 // plan is what is run. What is short is run several times; what has a thousand
 // leases or sections in it, or a minute, once.
 var plan = [][]string{
-	goTest("^Benchmark(Cycle|Refresh|Run)$", "1s", 5),
+	goTest("^Benchmark(Cycle|CycleAlike|Refresh|RefreshAlike|Run)$", "1s", 5),
 	goTest("^BenchmarkContended$/workers=(2|8)$", "1x", 5),
 	goTest("^BenchmarkContended$/workers=64$", "1x", 1),
 	goTest("^Benchmark(RateLimited|Handoff|Many)$", "1x", 1),

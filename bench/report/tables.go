@@ -20,8 +20,10 @@ func cycleTable() table {
 	return table{"cycle", [][2]string{
 		{"acquire and release", "Cycle/delay=0s"},
 		{"acquire and release, 20 ms added", "Cycle/delay=20ms"},
+		{"acquire and release, over requests alike", "CycleAlike"},
 		{"refresh", "Refresh/delay=0s"},
 		{"refresh, 20 ms added", "Refresh/delay=20ms"},
+		{"refresh, over a request alike", "RefreshAlike"},
 	}, []column{
 		{"requests", "requests/op", median}, {"time / floor", "time/floor", median}, {"CPU / floor", "cpu/floor", median},
 		{"bytes / floor", "bytes/floor", median}, {"allocations / floor", "allocs/floor", median},

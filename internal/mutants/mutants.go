@@ -126,7 +126,7 @@ var mutants = []mutant{
 	{"a lock is passed on before its lease has ended", "release.go",
 		"	if lost == nil {\n		if err, first := l.end", "	if lost == nil && l.passOn(ctx) {\n		l.end(&endedError{l.lock.url})\n		return nil\n	}\n	if lost == nil {\n		if err, first := l.end"},
 	{"a lock is passed on while its lease is refreshed", "release.go",
-		"	if l.refresher != nil {\n		<-l.refresher\n	}\n", "	if lost == nil && l.passOn(ctx) {\n		return nil\n	}\n	if l.refresher != nil {\n		<-l.refresher\n	}\n"},
+		"	l.refresher.Wait()\n", "	if lost == nil && l.passOn(ctx) {\n		return nil\n	}\n	l.refresher.Wait()\n"},
 	{"a lock that is nearly used up is passed on", "handoff.go",
 		"s.validity()-now.heldSince(t.sent) < s.refreshInterval ||", "s.validity()-now.heldSince(t.sent) < -s.ttl ||"},
 	{"what was passed on is valid from then on", "handoff.go",
