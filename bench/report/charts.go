@@ -4,29 +4,29 @@ import "errors"
 
 // A chart shows a unit, or several, of some benchmarks as bars.
 type chart struct {
-	name, title, axis string
-	rows              [][2]string // title, and the benchmark's name
-	series            []column
-	mark              float64 // a line at this value; 0: none
-	markTitle         string
+	name, table, title, axis string      // table: the one that it stands above
+	rows                     [][2]string // title, and the benchmark's name
+	series                   []column
+	mark                     float64 // a line at this value; 0: none
+	markTitle                string
 }
 
 func charts() []chart {
 	return []chart{
-		{"cycle", "What it takes, over the floor", "ratio to the floor of the same run", cycleTable().rows, []column{
+		{"cycle", "cycle", "What it takes, over the floor", "ratio to the floor of the same run", cycleTable().rows, []column{
 			{"time", "time/floor", median}, {"CPU", "cpu/floor", median}, {"bytes", "bytes/floor", median},
 			{"allocations", "allocs/floor", median}}, 1, "the floor"},
-		{"gaps", "From one section to the next, equal quotas", "gap in milliseconds", contests("equal"), []column{
+		{"gaps", "contended", "From one section to the next, equal quotas", "gap in milliseconds", contests("equal"), []column{
 			{"floor", "gap-floor-ms", median}, {"median", "gap-median-ms", median}, {"p95", "gap-p95-ms", median}}, 0, ""},
-		{"requests", "Requests for each section, equal quotas", "requests", contests("equal"), []column{
+		{"requests", "contended", "Requests for each section, equal quotas", "requests", contests("equal"), []column{
 			{"creates", "creates/section", median}, {"deletes", "deletes/section", median},
 			{"reads", "reads/section", median}}, 0, ""},
-		{"handoff", "1,000 goroutines that pass the lock on", "requests for each section", handoffTable().rows, []column{
+		{"handoff", "handoff", "1,000 goroutines that pass the lock on", "requests for each section", handoffTable().rows, []column{
 			{"creates", "creates/section", median}, {"deletes", "deletes/section", median},
 			{"reads", "reads/section", median}}, 0, ""},
-		{"crash", "After a crash", "seconds from expiry to acquisition", crashTable().rows, []column{
+		{"crash", "crash", "After a crash", "seconds from expiry to acquisition", crashTable().rows, []column{
 			{"median", "after-expiry-median-s", median}, {"worst", "after-expiry-worst-s", most}}, 0, ""},
-		{"many", "Many leases in one process", "heap and stack, bytes for each lease", manyTable().rows[1:], []column{
+		{"many", "many", "Many leases in one process", "heap and stack, bytes for each lease", manyTable().rows[1:], []column{
 			{"when acquired", "B/lease", median}, {"after 90 s", "B/lease-later", median}}, 4096, "goal"},
 	}
 }

@@ -106,6 +106,11 @@ type column struct {
 func (t table) text(r results) (string, error) {
 	var b strings.Builder
 	var problems []error
+	for _, c := range charts() {
+		if c.table == t.name {
+			fmt.Fprintf(&b, "![%s: %s, as bars](performance/%s.svg)\n\n", c.title, c.axis, c.name)
+		}
+	}
 	b.WriteString("| |")
 	for _, c := range t.columns {
 		fmt.Fprintf(&b, " %s |", c.title)
