@@ -15,7 +15,7 @@ func (l *Lease) start(refresh bool) {
 	l.tick()
 }
 
-// firstRefresh is the pause from the create to the first refresh: from a quarter of
+// firstRefresh is the pause from the create to the first refresh: from a fifth of
 // the interval to all of it, at random, so that leases taken together are spread
 // from then on. From 0 on would be smoother than is needed, and short holds would
 // pay for it; and within a second of the create Cloud Storage may refuse it, see
@@ -26,7 +26,7 @@ func (l *Lease) firstRefresh() time.Duration {
 		return l.lock.nextRefresh()
 	}
 	interval := l.lock.refreshInterval
-	shortest := max(interval/4, min(changeInterval, interval*9/10))
+	shortest := max(interval/5, min(changeInterval, interval*9/10))
 	return shortest + l.lock.random(interval-shortest+1)
 }
 

@@ -99,9 +99,9 @@ func WithPayload(contentType string, body []byte) Option {
 
 // WithRefreshInterval sets how often the lease is refreshed, under half of the
 // ttl; the default is a third of it. The actual pauses are up to a tenth
-// shorter, at random, and the first is from a quarter of the interval to all of
-// it, so that leases taken together do not refresh together. A lease that is held
-// for less than a quarter of the interval, 5 s by default, is never refreshed.
+// shorter, at random, and the first is from a fifth of the interval to all of it,
+// so that leases taken together do not refresh together. A lease that is held
+// for less than a fifth of the interval, 4 s by default, is never refreshed.
 func WithRefreshInterval(d time.Duration) Option {
 	return optionFunc(func(s *settings) { s.refreshInterval = d })
 }

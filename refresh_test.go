@@ -45,7 +45,7 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestFirstRefresh: it comes at random between a quarter of the interval and all of it,
+// TestFirstRefresh: it comes at random between a fifth of the interval and all of it,
 // so that leases taken together are spread, but not within a second of the create
 // if that can be helped. A lease that was passed on has no first one.
 func TestFirstRefresh(t *testing.T) {
@@ -56,7 +56,7 @@ func TestFirstRefresh(t *testing.T) {
 		random source
 		want   time.Duration
 	}{
-		{time.Minute, lowest, 5 * time.Second},
+		{time.Minute, lowest, 4 * time.Second},
 		{time.Minute, highest, 20 * time.Second},
 		{6 * time.Second, lowest, time.Second},
 		{minTTL, lowest, 900 * time.Millisecond},
