@@ -15,13 +15,15 @@ const (
 	stepLook
 	stepPauseAndLook
 	stepPauseAndCreate
+	stepAwait // a lease of the same Lock, see await
 )
 
 // An acquisition is one run for the lock, from the first create to a lease or
 // an error. It belongs to one goroutine.
 type acquisition struct {
 	*Lock
-	try bool // one round only
+	try   bool // one round only
+	first step // where nothing is known of the object
 
 	began    time.Time // for an observer, as the next two
 	requests int       // how many were sent
@@ -29,13 +31,19 @@ type acquisition struct {
 
 	watch   watch
 	pause   backoff
+	pace    pace
 	wake    time.Duration // look again after this at the latest; 0: no such time
 	timed   sighting      // of a standby: when it last asked for the server's time
 	retries map[operation]int
 
+	tried      []string // nonces of all creates, see tries
 	ours       []ownAttempt
 	unresolved bool // one of ours may be there, and no read has told yet
 
+	outset reading // when it last went to the bucket
+	others company // whom it met there
+
+	refusals   int   // creates in a row that were refused for coming too soon
 	locked     bool  // the last that was heard: somebody holds it
 	holder     Info  // who, where known
 	collisions int   // creates that met an object, since one could be read
@@ -50,16 +58,23 @@ func (l *Lock) acquire(ctx context.Context, try bool) (*Lease, error) {
 		Lock: l, try: try, began: l.beginning(),
 		watch:   watch{server: &l.server, ownTTL: l.ttl},
 		pause:   backoff{random: l.random, shortest: l.minWait, longest: l.maxWait},
+		pace:    pace{random: l.random, shortest: l.minWait, longest: l.maxWait},
 		retries: make(map[operation]int),
 	}
 	if try {
 		a.pause = l.retryPause()
 	}
-	next := stepCreate
 	if a.standsBy && !try {
-		next = stepLook
+		a.first = stepLook
 	}
-	lease, err := a.run(ctx, next)
+	defer a.ends()
+	var lease *Lease
+	var err error
+	if try {
+		lease, err = a.run(ctx, a.first)
+	} else {
+		lease, err = a.inTurn(ctx)
+	}
 	switch {
 	case !a.observed():
 	case err == nil:
@@ -89,9 +104,14 @@ func (a *acquisition) run(ctx context.Context, next step) (*Lease, error) {
 		case stepPauseAndLook:
 			next = stepLook
 			a.sleep(ctx)
+		case stepAwait:
+			lease, next = a.await(ctx)
 		}
 		if lease != nil {
 			lease, next, err = a.settle(ctx, lease)
+		}
+		if lease != nil {
+			a.queue.won(lease)
 		}
 		if lease != nil || err != nil {
 			return lease, err
@@ -99,35 +119,19 @@ func (a *acquisition) run(ctx context.Context, next step) (*Lease, error) {
 	}
 }
 
-// sleep pauses between looks, but not beyond the time at which the object may
-// turn out to be stale. That ctx ended is seen by the loop.
-func (a *acquisition) sleep(ctx context.Context) {
-	d := a.nextPause()
-	if a.wake > 0 {
-		d = min(d, a.wake)
-	}
-	_ = sleep(ctx, d)
-	if !a.try {
-		a.deletes = 0
-	}
-}
-
-// nextPause is the pause after what was heard last.
-func (a *acquisition) nextPause() time.Duration {
-	if a.standsBy && a.locked && a.last == nil && !a.try {
-		a.pause.last = 0 // what failed before is over
-		return max(a.standby(a.holder), a.minWait)
-	}
-	return a.pause.next()
-}
-
 // create sends one create, with a nonce of its own: two attempts with the same
 // one could not be told apart afterwards.
 func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
+	if !a.try && a.space(ctx) != nil {
+		return nil, stepCreate, nil // the loop sees that ctx ended
+	}
 	own := ownAttempt{nonce: randomID(nonceBytes), sent: a.clock.now()}
-	own.metadata = a.newMetadata(own.nonce, randomID(refreshBytes), own.sent)
+	a.tries(own.nonce)
 	a.requests++
-	r := a.Lock.create(ctx, own.metadata)
+	r := a.Lock.create(ctx, a.newMetadata(own, randomID(refreshBytes), own.sent))
+	if r.outcome != refused {
+		a.refusals = 0
+	}
 	switch r.outcome {
 	case done:
 		return a.newLease(ctx, own, r.object.version), 0, nil
@@ -143,10 +147,25 @@ func (a *acquisition) create(ctx context.Context) (*Lease, step, error) {
 		a.unresolved = true
 		return a.retry(ctx, opCreate, r)
 	case refused:
-		return a.retry(ctx, opCreate, r)
+		return a.refusedCreate(ctx, r)
 	}
 	// absent: of a create, that can only mean the bucket.
 	return nil, 0, fmt.Errorf("gcslock: acquire: %w", r.err)
+}
+
+// refusedCreate goes on after a create that came too soon after another change. The
+// object was not there a moment ago, most likely, and a look would tell no more than
+// the next create; but not for ever: on a bucket that is over its quota a read is
+// cheaper.
+func (a *acquisition) refusedCreate(ctx context.Context, r reply) (*Lease, step, error) {
+	lease, next, err := a.retry(ctx, opCreate, r)
+	if a.refusals++; a.refusals > mostRefusals {
+		a.refusals = 0
+	}
+	if err == nil && a.refusals > 0 && !a.try {
+		next = stepPauseAndCreate
+	}
+	return lease, next, err
 }
 
 // read and remove are those of the lock, counted.
@@ -182,6 +201,9 @@ func (a *acquisition) look(ctx context.Context) (*Lease, step, error) {
 // that contradicts itself.
 func (a *acquisition) vanished() (*Lease, step, error) {
 	a.unresolved, a.locked, a.last, a.wake = false, false, nil, 0
+	if !a.try {
+		a.queue.meets(nil)
+	}
 	switch {
 	case a.collisions <= 1:
 		return nil, stepCreate, nil
@@ -201,12 +223,19 @@ func (a *acquisition) meet(ctx context.Context, obj stored, at reading) (*Lease,
 	a.collisions = 0
 	a.watch.see(obj, at)
 	a.locked, a.holder = true, a.info(obj, at)
+	if !a.try && a.queue.owns(obj) {
+		return nil, stepAwait, nil // a TryAcquire was faster
+	}
 	verdict := a.watch.judge(at)
-	if a.reclaim && a.watch.record.hasOwner && a.watch.record.owner == a.owner {
+	if a.reclaims(obj) {
 		verdict.stale, verdict.reason, verdict.why = true, "it carries our own owner label", ReasonReclaimed
 	}
 	if verdict.stale {
 		return a.takeOver(ctx, obj, verdict)
+	}
+	if !a.try {
+		a.others.meet(&a.holder)
+		a.queue.meets(&a.holder)
 	}
 	a.log(ctx, levelDebug, "locked by another", obj.generation, logHolder(a.holder))
 	a.meets(ctx, obj.generation)

@@ -46,7 +46,8 @@
 // survives an outage of half a minute. The longest is 24 h. Cloud Storage
 // takes about one change a second of one object, so a lock changes hands about
 // once in two seconds at the most, creation and deletion being a change each.
-// The order among waiters is not promised. On a bucket with object versioning,
+// Those who wait through one Lock get in in the order in which they came; among
+// processes no order is promised. On a bucket with object versioning,
 // if somebody deletes the lock object without naming its generation, the
 // release of its former holder removes the noncurrent copy and reports
 // success, where a refresh would have reported the loss.
@@ -56,9 +57,18 @@
 // An uncontended acquisition is one request (an upload, class A in Cloud
 // Storage's price list), a refresh one (a metadata update, class A), a release
 // one (a delete, free); [Lease.Verify] is a read. With the default ttl a lease
-// costs 180 to 200 refreshes for each hour that it is held. A waiter sends a read
-// (class B) every 0.1 to 1 s, see [WithWait], and an upload only when the object
-// is gone.
+// costs 180 to 200 refreshes for each hour that it is held. A waiter sends reads
+// (class B): every 0.1 to 0.3 s while the lock changes hands, less often the longer
+// the same holder is there, and once a second after 4 s, see [WithWait]; and an upload
+// only when the object is gone. Of those who wait through one Lock only the first
+// sends anything, and none does while another lease of that Lock is held.
+//
+// A Lock that has released and is wanted again at once pauses first, for half of what
+// it was held for, 50 ms at the most, or an eighth of that, a second at the most; and
+// where others were met, for more than half as long as a turn of each took. Who holds
+// it for no time at all, or comes back later than that, does not wait.
+// [WithLocalHandoff] lets goroutines of one process have the lock one after the other
+// without any request.
 //
 // # Permissions
 //
@@ -71,7 +81,8 @@
 // # Token
 //
 // [Lease.Token] is the generation of the lock object: unique to the
-// acquisition, and the one ID of the lock in errors, [Info] and [Lock.Break].
+// acquisition, and the one ID of the lock in errors, [Info] and [Lock.Break]. With
+// [WithLocalHandoff] it is that of a run of leases, which [Lease.Sequence] numbers.
 // Generations do not have to increase: compare them for equality only.
 //
 // # Seen from outside

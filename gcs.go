@@ -20,24 +20,27 @@ import (
 // gcsStore is the lock object on Cloud Storage. This file is the one that knows
 // the storage client.
 type gcsStore struct {
-	bucket      *storage.BucketHandle
-	object, url string
+	object      *storage.ObjectHandle // see newGCSStore
+	url         string
 	contentType string
 	payload     []byte
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// handle is a fresh one for each call: Retryer on a handle that has one already
-// changes the configuration that they share. The client's retries are off,
-// because they hide whether an earlier attempt was applied, and know no limit
-// but the context's.
-func (s *gcsStore) handle() *storage.ObjectHandle {
-	return s.bucket.Object(s.object).Retryer(storage.WithPolicy(storage.RetryNever))
+// newGCSStore has one handle for all calls. The handle's methods change copies of
+// it, but for Retryer, which changes the configuration that all copies share: it is
+// called here and nowhere else. The client's retries are off, because they hide
+// whether an earlier attempt was applied, and know no limit but the context's.
+func newGCSStore(bucket *storage.BucketHandle, object, url string, s *settings) *gcsStore {
+	return &gcsStore{
+		object: bucket.Object(object).Retryer(storage.WithPolicy(storage.RetryNever)),
+		url:    url, contentType: s.contentType, payload: s.payload,
+	}
 }
 
 func (s *gcsStore) create(ctx context.Context, metadata map[string]string) reply {
-	w := s.handle().If(storage.Conditions{DoesNotExist: true}).NewWriter(ctx)
+	w := s.object.If(storage.Conditions{DoesNotExist: true}).NewWriter(ctx)
 	w.ChunkSize = 0 // one request, and no upload buffer of 16 MiB
 	w.ContentType = s.contentType
 	if w.ContentType == "" {
@@ -59,7 +62,7 @@ func (s *gcsStore) create(ctx context.Context, metadata map[string]string) reply
 }
 
 func (s *gcsStore) read(ctx context.Context) reply {
-	attrs, err := s.handle().Attrs(ctx)
+	attrs, err := s.object.Attrs(ctx)
 	if err != nil {
 		return s.failed(opRead, err)
 	}
@@ -70,7 +73,7 @@ func (s *gcsStore) read(ctx context.Context) reply {
 // would find the noncurrent copy of a lock that somebody has deleted, and
 // refresh it.
 func (s *gcsStore) update(ctx context.Context, v version, metadata map[string]string) reply {
-	attrs, err := s.handle().
+	attrs, err := s.object.
 		If(storage.Conditions{GenerationMatch: v.generation, MetagenerationMatch: v.metageneration}).
 		Update(ctx, storage.ObjectAttrsToUpdate{Metadata: metadata})
 	if err != nil {
@@ -82,7 +85,7 @@ func (s *gcsStore) update(ctx context.Context, v version, metadata map[string]st
 // remove names the generation twice: as a precondition, and in the request,
 // which leaves no noncurrent copy on a versioned bucket.
 func (s *gcsStore) remove(ctx context.Context, v version) reply {
-	err := s.handle().Generation(v.generation).
+	err := s.object.Generation(v.generation).
 		If(storage.Conditions{GenerationMatch: v.generation, MetagenerationMatch: v.metageneration}).
 		Delete(ctx)
 	if err != nil {

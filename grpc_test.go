@@ -103,7 +103,7 @@ func TestGRPCOutcomes(t *testing.T) {
 		t.Run(code.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				server := w.machine("a").grpc()
-				s := &gcsStore{bucket: server.Bucket(testBucket), object: testObject, url: "gs://jobs/nightly/lock"}
+				s := newGCSStore(server.Bucket(testBucket), testObject, "gs://jobs/nightly/lock", &settings{})
 				metadata, v := map[string]string{"k": "v"}, version{1, 1}
 				for _, tt := range []struct {
 					op     operation

@@ -56,7 +56,7 @@ func TestUnreadableSuccess(t *testing.T) {
 					if lease, err := lock.TryAcquire(t.Context()); err == nil {
 						t.Errorf("a lease with token %d", lease.Token())
 					}
-					r := lock.update(t.Context(), version{7, 1}, nil)
+					r := lock.update(t.Context(), time.Minute, version{7, 1}, nil)
 					if r.outcome != unknown && (name != "no metageneration" || status == 204) {
 						t.Errorf("%d %s to an update is %v", status, body, r.outcome)
 					}
@@ -98,7 +98,7 @@ func fourRequests(l *Lock) map[operation]func(context.Context) reply {
 	return map[operation]func(context.Context) reply{
 		opCreate: func(ctx context.Context) reply { return l.create(ctx, nil) },
 		opRead:   l.read,
-		opUpdate: func(ctx context.Context) reply { return l.update(ctx, v, nil) },
+		opUpdate: func(ctx context.Context) reply { return l.update(ctx, time.Minute, v, nil) },
 		opDelete: func(ctx context.Context) reply { return l.remove(ctx, v) },
 	}
 }
@@ -255,7 +255,7 @@ func TestRedirectedWrite(t *testing.T) {
 		inHostileWorld(t, answer, func(t *testing.T, _ *hostileServer, lock *Lock) {
 			_, err := lock.TryAcquire(t.Context())
 			isHeld(t, err, "holder")
-			r := lock.update(t.Context(), version{7, 1}, map[string]string{keyNonce: "n", keyRefresh: "r2"})
+			r := lock.update(t.Context(), time.Minute, version{7, 1}, map[string]string{keyNonce: "n", keyRefresh: "r2"})
 			if r.outcome != unknown {
 				t.Errorf("a redirected update is %v", r.outcome)
 			}

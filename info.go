@@ -10,8 +10,9 @@ import (
 	"cloud.google.com/go/storage"
 )
 
-// Info is a snapshot of a lock object, as the server told it. It was true when
-// the server answered and may be no more. The texts come from whoever wrote
+// Info is a snapshot of a lock object, as the server told it; of a lease of the same
+// [Lock] that keeps a waiter out, as that lease has it, with the local clock in place of
+// the server's. It was true when the server answered and may be no more. The texts come from whoever wrote
 // the object: quote them before they reach a terminal.
 type Info struct {
 	Bucket, Object             string

@@ -13,7 +13,7 @@ import (
 func TestInspect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.machine("a")
-		lock := a.lock(WithOperation("import"), WithMetadata(map[string]string{"run": "17"}))
+		lock := a.lock(WithOperation("import"), WithMetadata(map[string]string{"run": "17"}), WithManualRefresh())
 		_, err := lock.Inspect(t.Context())
 		if !errors.Is(err, ErrNotHeld) {
 			t.Errorf("a free lock is %v", err)

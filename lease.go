@@ -10,9 +10,10 @@ import (
 // A Lease is one acquisition of a lock, held until it is released or lost. It
 // is safe for concurrent use.
 type Lease struct {
-	lock  *Lock
-	own   ownAttempt // the create that made the object
-	token int64
+	lock     *Lock
+	own      ownAttempt // the create that made the object
+	token    int64
+	sequence int // among the leases of the same object, from 1
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -24,21 +25,24 @@ type Lease struct {
 
 	telling *telling // nil where nobody observes
 
-	refresher chan struct{} // closed when the refresher has stopped; nil if there is none
-	due       chan struct{} // tells the refresher that its time has come; nil if there is none
+	refresher sync.WaitGroup // of the goroutine that refreshes, while one does
 
-	mu       sync.Mutex // guards all below
-	watchdog *time.Timer
-	handed   bool             // given to a caller
-	taken    reading          // when it was; WithMaxHold counts from here
-	version  version          // after the last write that was acknowledged or read back
-	sent     reading          // before that write was sent: the validity counts from here
-	wait     time.Duration    // from sent to the next refresh
-	pending  []refreshAttempt // those that may have landed or may land yet
-	failures int              // refreshes that failed in a row
-	failure  error            // the last failed attempt since the last success
-	gone     bool             // the server showed that the object is ours no more
-	err      error            // why the lease is no more, nil while it is held
+	mu         sync.Mutex // guards all below
+	watchdog   *time.Timer
+	automatic  bool             // refreshed without being asked
+	refreshing bool             // the refresher runs
+	handed     bool             // given to a caller
+	taken      reading          // when it was; WithMaxHold counts from here
+	began      reading          // when the first lease of the same object was handed over
+	version    version          // after the last write that was acknowledged or read back
+	sent       reading          // before that write was sent: the validity counts from here
+	wait       time.Duration    // from sent to the next refresh
+	intact     bool             // all of the object's metadata are as a refresh of ours left them
+	pending    []refreshAttempt // those that may have landed or may land yet
+	failures   int              // refreshes that failed in a row
+	failure    error            // the last failed attempt since the last success
+	gone       bool             // the server showed that the object is ours no more
+	err        error            // why the lease is no more, nil while it is held
 
 	releasing  bool
 	released   chan struct{} // closed when the first Release has returned
@@ -49,7 +53,7 @@ type Lease struct {
 // nothing refreshes it.
 func (l *Lock) newLease(ctx context.Context, own ownAttempt, v version) *Lease {
 	lease := &Lease{
-		lock: l, own: own, token: v.generation,
+		lock: l, own: own, token: v.generation, sequence: 1,
 		turn:    make(chan struct{}, 1),
 		version: v, sent: own.sent,
 		released: make(chan struct{}),
@@ -66,6 +70,9 @@ func (l *Lease) handOver() {
 	now := l.lock.clock.now()
 	l.mu.Lock()
 	l.handed, l.taken = true, now
+	if l.sequence == 1 {
+		l.began = now
+	}
 	l.mu.Unlock()
 	l.lock.log(l.ctx, levelInfo, "lock acquired", l.token)
 	l.tellAcquired()
@@ -82,8 +89,9 @@ func (l *Lease) handOver() {
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Token is the generation of the lock object: unique to this acquisition among
-// all of this object name. Compare it for equality only; Cloud Storage does not
-// promise that generations increase.
+// all of this object name, but for leases that were passed on, see
+// [WithLocalHandoff], which have it from the first one. Compare it for equality
+// only; Cloud Storage does not promise that generations increase.
 func (l *Lease) Token() int64 { return l.token }
 
 // Err is nil while the lease is held, an error that is [ErrLockAbandoned] once
@@ -144,6 +152,7 @@ func (l *Lease) lose(reason error) error {
 	if err, first := l.end(reason); !first {
 		return err
 	}
+	l.lock.queue.over(l)
 	l.mu.Lock()
 	handed := l.handed
 	l.mu.Unlock()

@@ -31,6 +31,8 @@ type Lock struct {
 	clock          clock
 	random         source
 	server         serverClock
+	queue          queue
+	past           past
 	invalid        error                        // what New refused; the first call of a NewLock returns it
 	olderLogger    func(context.Context) Logger // of NewLock; may be nil
 
@@ -68,10 +70,7 @@ func newLock(bucket *storage.BucketHandle, object string, opts []Option) *Lock {
 		l.invalid = fmt.Errorf("gcslock: lock %s: %w", l.url, err)
 		return l
 	}
-	l.store = &gcsStore{
-		bucket: bucket, object: object, url: l.url,
-		contentType: l.contentType, payload: l.payload,
-	}
+	l.store = newGCSStore(bucket, object, l.url, &l.settings)
 	return l
 }
 
@@ -88,19 +87,26 @@ func (s *settings) writeLimit() time.Duration { return min(requestLimit, s.ttl/4
 // server's clock.
 
 func (l *Lock) create(ctx context.Context, metadata map[string]string) reply {
-	return l.request(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.create(ctx, metadata) })
+	return l.change(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.create(ctx, metadata) })
 }
 
 func (l *Lock) read(ctx context.Context) reply {
 	return l.request(ctx, requestLimit, l.store.read)
 }
 
-func (l *Lock) update(ctx context.Context, v version, metadata map[string]string) reply {
-	return l.request(ctx, l.writeLimit(), func(ctx context.Context) reply { return l.store.update(ctx, v, metadata) })
+// update has the validity that is left as a limit, too.
+func (l *Lock) update(ctx context.Context, left time.Duration, v version, metadata map[string]string) reply {
+	return l.change(ctx, min(l.writeLimit(), left), func(ctx context.Context) reply { return l.store.update(ctx, v, metadata) })
 }
 
 func (l *Lock) remove(ctx context.Context, v version) reply {
-	return l.request(ctx, requestLimit, func(ctx context.Context) reply { return l.store.remove(ctx, v) })
+	return l.change(ctx, requestLimit, func(ctx context.Context) reply { return l.store.remove(ctx, v) })
+}
+
+func (l *Lock) change(ctx context.Context, limit time.Duration, send func(context.Context) reply) reply {
+	r := l.request(ctx, limit, send)
+	l.past.change(r.outcome, l.clock.now())
+	return r
 }
 
 func (l *Lock) request(ctx context.Context, limit time.Duration, send func(context.Context) reply) reply {
@@ -127,9 +133,16 @@ func (l *Lock) request(ctx context.Context, limit time.Duration, send func(conte
 //
 // If the lock is won just as ctx ends, the lease is returned.
 //
+// Calls on one Lock wait in a queue: whoever came first goes first, and alone talks
+// to the bucket; while another lease of this Lock is held it waits for that one's end,
+// without a request. The wait in the queue is part of the wait in every respect. What
+// other processes do has no order.
+//
 // An uncontended Acquire is one write request, see [WithStandby] for one that
 // looks first. While somebody else holds the lock, each look is one read request,
-// see [WithWait].
+// see [WithWait]. After a release of this Lock it may pause first, so that others
+// get in, see the package's section on cost; with [WithLocalHandoff] it may need no
+// request.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if l.invalid != nil {
 		return nil, l.invalid
@@ -150,7 +163,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 // TryAcquire is one round of [Lock.Acquire], without a wait: where somebody
 // else holds the lock it returns a [*HeldError], which is [ErrLocked], at once.
 // It does take over a stale lock. Requests that fail for now are sent up to
-// three times within ctx.
+// three times within ctx. It stands in no queue: where the lock is free, it goes
+// before those who wait in Acquire.
 //
 // It costs one write request if the lock is free, one write and one read if it
 // is held.
@@ -166,8 +180,8 @@ func (l *Lock) TryAcquire(ctx context.Context) (*Lease, error) {
 	return lease, nil
 }
 
-// Do acquires the lock as [Lock.Acquire] does, calls fn, and releases when fn
-// has returned, failed or panicked; a panic goes on.
+// Do acquires the lock as [Lock.Acquire] does, in the same queue, calls fn, and
+// releases when fn has returned, failed or panicked; a panic goes on.
 //
 // fn's context is cancelled when ctx ends and when the lease is lost; its cause
 // tells which. The lease is refreshed until fn has returned, however long fn

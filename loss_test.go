@@ -53,7 +53,7 @@ func TestObjectLost(t *testing.T) {
 				}
 				began := time.Now()
 				<-lease.Context().Done()
-				took(t, "notice", began, 18*time.Second, 20*time.Second)
+				took(t, "notice", began, 4*time.Second, 20*time.Second)
 				w.lost(lease)
 				says(t, lease.Err(), want)
 				before := w.ops("")
@@ -182,8 +182,8 @@ func TestMaxRefreshFailures(t *testing.T) {
 		lease := w.machine("a").acquire(WithTTL(time.Hour), WithRefreshInterval(10*time.Second), WithMaxRefreshFailures(2))
 		w.inject(gcstest.Update, 0, gcstest.FailStatus(503))
 		<-lease.Context().Done()
-		// The first turn comes after 9 to 10 s, and each takes 10 s.
-		took(t, "three turns", began, 39*time.Second, 41*time.Second)
+		// The first turn comes after 2 to 10 s, and each takes 10 s.
+		took(t, "three turns", began, 32*time.Second, 41*time.Second)
 		w.lost(lease)
 	})
 }

@@ -39,7 +39,8 @@ func NewLock(bucket *storage.BucketHandle, id, path string, ttl time.Duration, l
 }
 
 // Lock waits for the lock for up to timeout, or until ctx ends if that is
-// earlier. With a timeout of 0 it makes one round, as [Lock.TryAcquire] does.
+// earlier, in the queue of [Lock.Acquire]. With a timeout of 0 it makes one round,
+// as [Lock.TryAcquire] does.
 // Its errors and its cost are those of [Lock.Acquire].
 //
 // The lease is kept within the Lock, which can hold one of this form at a time.
@@ -50,8 +51,11 @@ func (l *Lock) Lock(ctx context.Context, timeout time.Duration) error {
 		return l.invalid
 	}
 	before := l.current()
-	if before != nil && before.Err() == nil && !l.reclaim {
-		return fmt.Errorf("gcslock: lock %s: already held through this Lock", l.url)
+	if before != nil && before.Err() == nil {
+		if !l.reclaim {
+			return fmt.Errorf("gcslock: lock %s: already held through this Lock", l.url)
+		}
+		l.queue.over(before) // it is to be replaced, not waited for
 	}
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -107,6 +111,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 // so that it is told, and not warned of.
 func (l *Lease) succeeded() {
 	loss := &lossError{l.lock.url, "it was locked again through the same Lock", nil, ReasonReplaced}
+	l.lock.queue.over(l)
 	if _, first := l.end(loss); first {
 		l.tellEnd(l.ctx, loss, 0)
 	}

@@ -45,18 +45,17 @@ func randomID(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// newMetadata is what a create writes, and what every refresh of the same
-// lease writes again with another expiry: a human's edit of, say, the ttl is
-// undone by the next refresh, before it can mislead a competitor for long.
-func (s *settings) newMetadata(nonce, refresh string, now reading) map[string]string {
+// newMetadata is what a create writes, and after an edit a refresh: a human's edit
+// of, say, the ttl is undone before it can mislead a competitor for long.
+func (s *settings) newMetadata(own ownAttempt, refresh string, now reading) map[string]string {
 	md := maps.Clone(s.metadata)
 	if md == nil {
 		md = make(map[string]string, len(reserved))
 	}
 	md[keyOwner] = s.owner
 	md[keyTTL] = s.ttl.String()
-	md[keyNonce] = nonce
-	md[keyAcquiredAt] = timestamp(now.wall)
+	md[keyNonce] = own.nonce
+	md[keyAcquiredAt] = timestamp(own.sent.wall)
 	md[keyHost] = s.host
 	md[keyPID] = strconv.Itoa(s.pid)
 	if s.operation != "" {

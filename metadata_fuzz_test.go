@@ -96,7 +96,8 @@ func FuzzWrittenMetadata(f *testing.F) {
 			return
 		}
 		wall := time.Unix(0, now)
-		md := s.newMetadata(randomID(nonceBytes), randomID(refreshBytes), reading{wall: wall})
+		own := ownAttempt{randomID(nonceBytes), reading{wall: wall}}
+		md := s.newMetadata(own, randomID(refreshBytes), own.sent)
 		size := 0
 		for k, v := range md {
 			size += len(k) + len(v)

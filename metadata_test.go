@@ -105,8 +105,8 @@ func TestWrittenFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.host, s.pid = "build-7", 4711
-	got := s.newMetadata("00112233445566778899aabbccddeeff", "0123456789abcdef",
-		reading{wall: moment(t, "2026-11-30T10:00:20.123456789Z")})
+	own := ownAttempt{"00112233445566778899aabbccddeeff", reading{wall: moment(t, "2026-11-30T10:00:20.123456789Z")}}
+	got := s.newMetadata(own, "0123456789abcdef", own.sent)
 	if !maps.Equal(got, want) {
 		t.Errorf("wrote\n%v\nwant\n%v", got, want)
 	}

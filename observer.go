@@ -31,7 +31,8 @@ type EventKind string
 // has.
 const (
 	// EventContended: an acquisition found the lock held by somebody else. Once
-	// for each holder that it meets, not at each look.
+	// for each holder that it meets, not at each look. One that waits behind others
+	// of the same Lock meets nobody until it is its turn.
 	EventContended EventKind = "contended"
 	// EventTakenOver: an acquisition deleted a stale lock object, of a Holder
 	// that is gone, for a Reason. It does not have the lock yet.
@@ -52,7 +53,8 @@ const (
 	// [ErrLockAbandoned]. The lease's context has been cancelled before.
 	EventLost EventKind = "lost"
 	// EventReleased: the holder has given the lease up. Err is set where the
-	// object could not be deleted, so that others wait for its ttl.
+	// object could not be deleted, so that others wait for its ttl. Where it was
+	// passed on, see [WithLocalHandoff], no request was sent.
 	EventReleased EventKind = "released"
 )
 
@@ -97,6 +99,11 @@ type Event struct {
 
 	// Token is the lease's, see [Lease.Token]; 0 where there is no lease.
 	Token int64
+
+	// Sequence is the lease's, see [Lease.Sequence]: it tells leases apart that have
+	// the same token. 0 where there is no lease. The end of a lease that was passed
+	// on may be told after the beginning of the next.
+	Sequence int
 
 	// Duration is how long it took, or what went before: the wait of an
 	// acquisition so far, a refresh with all its attempts, the hold of a lease

@@ -47,6 +47,9 @@ type settings struct {
 	maxFailures     int // valid if countFailures
 	countFailures   bool
 	manual          bool
+	mostHandoffs    int           // valid if handsOff
+	handoffTime     time.Duration // the same
+	handsOff        bool
 	reclaim         bool
 
 	owner       string
@@ -96,7 +99,9 @@ func WithPayload(contentType string, body []byte) Option {
 
 // WithRefreshInterval sets how often the lease is refreshed, under half of the
 // ttl; the default is a third of it. The actual pauses are up to a tenth
-// shorter, at random, so that leases taken together do not refresh together.
+// shorter, at random, and the first is from a fifth of the interval to all of it,
+// so that leases taken together do not refresh together. A lease that is held
+// for less than a fifth of the interval, 4 s by default, is never refreshed.
 func WithRefreshInterval(d time.Duration) Option {
 	return optionFunc(func(s *settings) { s.refreshInterval = d })
 }
@@ -118,13 +123,20 @@ func WithManualRefresh() Option {
 // WithReclaim takes over at once, without waiting for its ttl, a lock object
 // whose owner label is exactly ours: a restarted job need not wait for its
 // own leftover. Only for labels that no two live processes share; the other
-// one's lease would be lost.
+// one's lease would be lost. What the same [Lock] holds or is about to hold is no
+// leftover, and is waited for; [Lock.Lock] replaces its own.
 func WithReclaim() Option {
 	return optionFunc(func(s *settings) { s.reclaim = true })
 }
 
 // WithWait sets the shortest and the longest pause between two looks at a held
-// lock; the default is 100 ms to 1 s. A look is one read request.
+// lock; the default is 100 ms to 1 s. A look is one read request. The pauses are
+// short while the lock changes hands, and about a quarter of the time for which the
+// same holder has been seen: with the defaults they are the longest after 4 s.
+//
+// For half a minute after Cloud Storage has refused a change of the object for coming
+// too soon after another (429), looks are 2 to 3 s apart, or the shortest pause if
+// that is more: the lock changes hands once in 2 s then, at the most.
 func WithWait(shortest, longest time.Duration) Option {
 	return optionFunc(func(s *settings) { s.minWait, s.maxWait = shortest, longest })
 }
@@ -209,6 +221,7 @@ func (s *settings) checkTimes() error {
 	if s.standsBy && s.standby == nil {
 		bad.addf("function of WithStandby is nil")
 	}
+	s.checkHandoff(&bad)
 	if s.limitWait && s.waitLimit <= 0 {
 		bad.addf("longest wait %v is not positive (TryAcquire does not wait)", s.waitLimit)
 	}
@@ -240,8 +253,8 @@ func (s *settings) checkTexts() error {
 	if !utf8.ValidString(s.owner) || !utf8.ValidString(s.operation) {
 		bad.addf("owner %q or operation %q is not UTF-8", s.owner, s.operation)
 	}
-	md := s.newMetadata(strings.Repeat("0", 2*nonceBytes), strings.Repeat("0", 2*refreshBytes),
-		reading{wall: time.Unix(0, 999999999)})
+	longest := reading{wall: time.Unix(0, 999999999)}
+	md := s.newMetadata(ownAttempt{strings.Repeat("0", 2*nonceBytes), longest}, strings.Repeat("0", 2*refreshBytes), longest)
 	if n := metadataSize(md); n > metadataLimit {
 		bad.addf("metadata of %d bytes are over Cloud Storage's limit of %d", n, metadataLimit)
 	}

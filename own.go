@@ -18,9 +18,8 @@ const (
 
 // An ownAttempt is a create of ours whose object we may meet again.
 type ownAttempt struct {
-	nonce    string
-	metadata map[string]string
-	sent     reading
+	nonce string
+	sent  reading
 }
 
 // remember keeps an attempt whose object we may meet again.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"time"
 )
 
@@ -89,26 +88,21 @@ func (l *Lease) attempt(ctx context.Context) (attemptResult, error) {
 	// The id is chosen before the attempt, so that a read can tell whether it
 	// landed.
 	this := refreshAttempt{randomID(refreshBytes), now}
-	md := maps.Clone(l.own.metadata)
-	l.lock.stamp(md, this.id, now)
 
 	l.mu.Lock()
-	v := l.version
-	limit := l.left(now)
+	v, intact := l.version, l.intact
+	left := l.left(now) // where there is no watchdog, nothing else ends the requests in time
 	if len(l.pending) == maxPending {
 		l.pending = l.pending[1:]
 	}
 	l.pending = append(l.pending, this)
 	l.mu.Unlock()
 
-	// Where there is no watchdog, nothing else ends the requests in time.
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	l.requests++
-	r := l.lock.update(ctx, v, md)
+	r := l.lock.update(ctx, left, v, l.changes(intact, this))
 	switch r.outcome {
 	case done:
-		return l.refreshed(r.object.version, now)
+		return l.refreshed(r.object.version, now, true)
 	case mismatch, absent:
 		return l.readBack(ctx)
 	case refused, permanent:
@@ -117,9 +111,22 @@ func (l *Lease) attempt(ctx context.Context) (attemptResult, error) {
 	return attemptFailed, r.err
 }
 
+// changes are the metadata that an attempt writes. What nobody can have changed
+// under the version that the attempt is for need not be sent again.
+func (l *Lease) changes(intact bool, this refreshAttempt) map[string]string {
+	if !intact {
+		return l.lock.newMetadata(l.own, this.id, this.sent)
+	}
+	md := make(map[string]string, 2)
+	l.lock.stamp(md, this.id, this.sent)
+	return md
+}
+
 // readBack tells what became of the object after a reply that proves nothing:
 // an attempt whose reply was lost may be the reason for it.
 func (l *Lease) readBack(ctx context.Context) (attemptResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.remaining(l.lock.clock.now()))
+	defer cancel()
 	l.requests++
 	r := l.lock.read(ctx)
 	if r.outcome != done && r.outcome != absent {
@@ -133,10 +140,12 @@ func (l *Lease) readBack(ctx context.Context) (attemptResult, error) {
 	for _, p := range l.pending {
 		if p.id == id {
 			l.mu.Unlock()
-			return l.refreshed(r.object.version, p.sent)
+			// Not intact: somebody may have edited what it left.
+			return l.refreshed(r.object.version, p.sent, false)
 		}
 	}
 	l.version, l.pending = r.object.version, nil
+	l.intact = false
 	l.mu.Unlock()
 	l.lock.log(ctx, levelWarn, "the lock object was edited", l.token)
 	return attemptEdited, errors.New("gcslock: refresh " + l.lock.url + ": its metadata were edited meanwhile")
@@ -145,11 +154,11 @@ func (l *Lease) readBack(ctx context.Context) (attemptResult, error) {
 // refreshed takes over what an attempt left that was sent at the reading,
 // unless the validity ended first: a lease is never brought back to life. The
 // version is taken over in any case, for the release.
-func (l *Lease) refreshed(v version, sent reading) (attemptResult, error) {
+func (l *Lease) refreshed(v version, sent reading, intact bool) (attemptResult, error) {
 	now := l.lock.clock.now()
 	l.mu.Lock()
 	l.version = l.version.after(v)
-	l.pending = nil
+	l.pending, l.intact = nil, intact
 	over := l.err != nil || l.over(now) != nil
 	if !over {
 		l.sent = sent

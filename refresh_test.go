@@ -2,6 +2,7 @@ package gcslock
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,46 @@ func TestKeepAlive(t *testing.T) {
 		}
 		w.release(lease)
 	})
+}
+
+// TestFirstRefresh: it comes at random between a fifth of the interval and all of it,
+// so that leases taken together are spread, but not within a second of the create
+// if that can be helped. A lease that was passed on has no first one.
+func TestFirstRefresh(t *testing.T) {
+	lowest := func(time.Duration) time.Duration { return 0 }
+	highest := func(n time.Duration) time.Duration { return n - 1 }
+	for _, tt := range []struct {
+		ttl    time.Duration
+		random source
+		want   time.Duration
+	}{
+		{time.Minute, lowest, 4 * time.Second},
+		{time.Minute, highest, 20 * time.Second},
+		{6 * time.Second, lowest, time.Second},
+		{minTTL, lowest, 900 * time.Millisecond},
+		{minTTL, highest, time.Second},
+	} {
+		inWorld(t, func(t *testing.T, w *world) {
+			lock := w.machine("a").lock(WithTTL(tt.ttl))
+			lock.random = tt.random
+			lease, err := lock.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, wait := range []time.Duration{tt.want - time.Millisecond, time.Millisecond} {
+				time.Sleep(wait)
+				synctest.Wait()
+				if n := w.count(gcstest.Update); n != i {
+					t.Errorf("ttl %v: %d refreshes, the first is to come after %v", tt.ttl, n, tt.want)
+				}
+			}
+			lease.sequence = 2
+			if d := lease.firstRefresh(); d < lock.refreshInterval*9/10 {
+				t.Errorf("ttl %v: %v to the first refresh of a lease that was passed on", tt.ttl, d)
+			}
+			w.release(lease)
+		})
+	}
 }
 
 // TestRefreshWrites renews what competitors judge by, and counts its own
@@ -239,6 +280,58 @@ func TestObjectEdited(t *testing.T) {
 	})
 }
 
+// TestRefreshWritesWhatChanges: what nobody can have changed is not written again,
+// and what somebody may have, is.
+func TestRefreshWritesWhatChanges(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lease := w.machine("a").acquire(WithManualRefresh())
+		for _, want := range []int{8, 2, 2} {
+			w.server.ResetRequests()
+			if err := lease.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var body struct{ Metadata map[string]string }
+			if err := json.Unmarshal(w.server.Requests()[0].Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			if len(body.Metadata) != want || body.Metadata[keyExpiresAt] == "" || body.Metadata[keyRefresh] == "" {
+				t.Errorf("wrote %v, want %d keys", body.Metadata, want)
+			}
+		}
+		w.release(lease)
+	})
+	for _, lost := range []bool{false, true} { // the reply of the refresh before the edit
+		inWorld(t, func(t *testing.T, w *world) {
+			lease := w.machine("a").acquire(WithManualRefresh())
+			refresh := func() {
+				if err := lease.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refresh()
+			refresh()
+			if !lost {
+				w.server.Edit(testBucket, testObject, map[string]string{keyTTL: "1s"})
+			} else {
+				w.inject(gcstest.Update, 1, gcstest.LoseReply())
+				again := gcstest.NewBarrier()
+				w.inject(gcstest.Update, 1, gcstest.Hold(again))
+				go func() {
+					w.arrived(again)
+					w.server.Edit(testBucket, testObject, map[string]string{keyTTL: "1s"})
+					again.Release()
+				}()
+				refresh()
+			}
+			refresh()
+			if obj, _ := w.object(); obj.Metadata[keyTTL] != "1m0s" {
+				t.Errorf("reply lost: %v: after the edit was met the metadata are %v", lost, obj.Metadata)
+			}
+			w.release(lease)
+		})
+	}
+}
+
 // TestReadBackFails: a 412 and a read that fails decide nothing.
 func TestReadBackFails(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -316,7 +409,7 @@ func TestPendingIsBounded(t *testing.T) {
 			t.Errorf("%d attempts remembered, want up to %d", n, maxPending)
 		}
 		lease.lose(&lossError{reason: "test over"})
-		<-lease.refresher
+		lease.refresher.Wait()
 	})
 }
 

@@ -15,7 +15,9 @@ const releaseLimit = 15 * time.Second
 // requests fail for now. It is tried for up to 15 s also when ctx has ended:
 // only ctx's values count.
 //
-// The error is nil if the object is gone by our hand, [ErrLockAbandoned] if the
+// With [WithLocalHandoff] the object may be passed on instead, without a request.
+//
+// The error is nil if the object is gone by our hand or was passed on, [ErrLockAbandoned] if the
 // lease had been lost before, and else says why the object may still be there
 // and until when others will wait. Later calls wait for the first one and
 // return its result. Another holder's object is never deleted.
@@ -32,6 +34,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		return l.releaseErr
 	}
 	defer close(l.released)
+	defer l.lock.queue.over(l) // after a panic of who observes, too
 	l.releaseErr = l.release(ctx)
 	return l.releaseErr
 }
@@ -43,16 +46,18 @@ func (l *Lease) release(ctx context.Context) error {
 			lost = err
 		}
 	}
-	if l.refresher != nil {
-		<-l.refresher
-	}
+	// It has ended, so that no refresher is started any more.
+	l.refresher.Wait()
 	l.turn <- struct{}{} // and not given back: no request follows the delete
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	if lost == nil {
 		l.requests = 0
-		err := l.deleteObject(ctx)
+		var err error
+		if !l.passOn(ctx) {
+			err = l.giveUp(ctx)
+		}
 		l.tellEnd(ctx, err, l.requests)
 		return err
 	}
@@ -65,6 +70,18 @@ func (l *Lease) release(ctx context.Context) error {
 	return lost
 }
 
+// giveUp deletes the object, and lets those go on who wait for that in this process.
+func (l *Lease) giveUp(ctx context.Context) error {
+	l.mu.Lock()
+	began := l.began
+	l.mu.Unlock()
+	held := l.lock.clock.now().watchedSince(began)
+	err := l.deleteObject(ctx)
+	l.lock.past.release(l.lock.clock.now(), held)
+	l.lock.queue.over(l)
+	return err
+}
+
 // deleteObject deletes the object of a lease that was held to the end.
 func (l *Lease) deleteObject(ctx context.Context) error {
 	v := l.lastVersion()
@@ -72,6 +89,7 @@ func (l *Lease) deleteObject(ctx context.Context) error {
 	edited := false // by somebody else, or by a refresh that landed after all
 	pause := l.lock.retryPause()
 	for {
+		_ = l.lock.space(ctx) // no longer than a second
 		l.requests++
 		r := l.lock.remove(ctx, v)
 		if r.outcome == mismatch {

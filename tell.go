@@ -89,7 +89,7 @@ func (l *Lease) tell(ctx context.Context, e Event) {
 	if l.telling == nil {
 		return
 	}
-	e.Token = l.token
+	e.Token, e.Sequence = l.token, l.sequence
 	t := l.telling
 	t.mu.Lock()
 	defer t.mu.Unlock()

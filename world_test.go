@@ -158,9 +158,7 @@ func (m *machine) acquire(opts ...Option) *Lease {
 // crash stops all that the lease does on its machine, and leaves the object.
 func (m *machine) crash(lease *Lease) {
 	lease.end(fmt.Errorf("%s crashed", m.name))
-	if lease.refresher != nil {
-		<-lease.refresher
-	}
+	lease.refresher.Wait()
 }
 
 func (w *world) release(lease *Lease) {
@@ -209,7 +207,7 @@ func (w *world) rival() gcstest.Object {
 		w.Fatal(err)
 	}
 	return w.server.Put(testBucket, testObject, gcstest.Object{
-		Metadata: s.newMetadata(randomID(nonceBytes), randomID(refreshBytes), now),
+		Metadata: s.newMetadata(ownAttempt{randomID(nonceBytes), now}, randomID(refreshBytes), now),
 	})
 }
 
@@ -280,6 +278,15 @@ func twice(method string) func(http.RoundTripper, *http.Request) (*http.Response
 			return nil, err
 		}
 		return send()
+	}
+}
+
+// slowReplies is a network on which they take d.
+func slowReplies(d time.Duration) func(http.RoundTripper, *http.Request) (*http.Response, error) {
+	return func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		time.Sleep(d)
+		return response, err
 	}
 }
 

@@ -31,8 +31,9 @@
 // # Metadata
 //
 // The object's metadata get two keys, fence (the token of the last lease that
-// claimed it) and fence-write (a random id of the write that made the content). An
-// object that [WithInitial] is about to fill has a third, fence-empty, and no
+// claimed it, with its sequence where the lock was passed on, see
+// [gcslock.WithLocalHandoff]) and fence-write (a random id of the write that made
+// the content). An object that [WithInitial] is about to fill has a third, fence-empty, and no
 // content: it counts as absent. All other metadata survive, and so do content type,
 // encoding, language and disposition, cache control, custom time, storage class,
 // and the name of the encryption key. Access control lists of the object's own do

@@ -17,7 +17,7 @@ import (
 
 // The keys that the object's custom metadata get.
 const (
-	keyFence = "fence"       // token of the last lease that claimed it
+	keyFence = "fence"       // of the last lease that claimed it, see fenceOf
 	keyWrite = "fence-write" // id of the write that made the content
 	keyEmpty = "fence-empty" // made by WithInitial, and not filled yet
 )
@@ -30,7 +30,7 @@ type Object struct {
 	lease   *gcslock.Lease
 	handle  *storage.ObjectHandle
 	url     string
-	fence   string // the lease's token
+	fence   string // see fenceOf
 	session string // what the ids of this Object's writes begin with
 
 	// turn is taken by whoever sends requests; it guards belief. A channel and
@@ -114,7 +114,7 @@ func Open(ctx context.Context, lease *gcslock.Lease, obj *storage.ObjectHandle, 
 		// Once, because Retryer changes what copies of a handle share.
 		handle:  obj.Retryer(storage.WithPolicy(storage.RetryNever)),
 		url:     inside.URL(obj.BucketName(), obj.ObjectName()),
-		fence:   strconv.FormatInt(lease.Token(), 10),
+		fence:   fenceOf(lease),
 		session: newSession(),
 		turn:    make(chan struct{}, 1),
 		belief:  belief{doubt: true},
@@ -154,4 +154,14 @@ func newSession() string {
 	b := make([]byte, 8)
 	rand.Read(b) // never fails, see crypto/rand
 	return hex.EncodeToString(b)
+}
+
+// fenceOf is the lease's token. Leases to which the lock was passed on have it, too: a
+// claim that is found is the own one only if the sequence is.
+func fenceOf(lease *gcslock.Lease) string {
+	fence := strconv.FormatInt(lease.Token(), 10)
+	if n := lease.Sequence(); n > 1 {
+		fence += "." + strconv.Itoa(n)
+	}
+	return fence
 }

@@ -34,18 +34,20 @@ type Op struct {
 	Kind         Kind
 	Client       int
 	Token        int64
+	Sequence     int // tells the leases of one token apart; from 2 on the lock was passed on
 	Call, Return time.Duration
 }
 
 func (o Op) String() string {
-	return fmt.Sprintf("%v to %v: client %d, %v %d", o.Call, o.Return, o.Client, o.Kind, o.Token)
+	return fmt.Sprintf("%v to %v: client %d, %v %d, number %d", o.Call, o.Return, o.Client, o.Kind, o.Token, o.Sequence)
 }
 
 // mutex is the state of the specification.
 type mutex struct {
-	holder int64 // token, 0: free
-	// Broken leases, each as ",TOKEN,". Their holders are told later, and may
-	// go on believing until then.
+	holder   int64 // token, 0: free
+	sequence int
+	// Broken locks, each as ",TOKEN,". Their holders are told later, and may
+	// go on believing until then, and pass the lock on.
 	broken string
 }
 
@@ -57,11 +59,14 @@ func entry(token int64) string { return fmt.Sprintf(",%d,", token) }
 
 // step is one operation. It is false if the mutex could not have done it.
 func (m mutex) step(o Op) (bool, mutex) {
-	mine := m.holder == o.Token
+	mine := m.holder == o.Token && (m.sequence == o.Sequence || o.Kind == Break)
 	switch o.Kind {
 	case Acquire:
+		if o.Sequence > 1 && m.isBroken(o.Token) {
+			return true, m
+		}
 		free := m.holder == 0
-		m.holder = o.Token
+		m.holder, m.sequence = o.Token, o.Sequence
 		return free, m
 	case Hold:
 		return mine || m.isBroken(o.Token), m

@@ -11,6 +11,12 @@ func at(call, ret time.Duration, client int, kind Kind, token int64) Op {
 	return Op{Kind: kind, Client: client, Token: token, Call: call * time.Second, Return: ret * time.Second}
 }
 
+// second makes it an operation on the second lease of its token.
+func second(o Op) Op {
+	o.Sequence = 2
+	return o
+}
+
 func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -58,6 +64,20 @@ func TestCheck(t *testing.T) {
 		{"a break that names what is gone breaks nothing", false, []Op{
 			at(0, 1, 1, Acquire, 7), at(2, 3, 1, Release, 7), at(2, 4, 2, Acquire, 8),
 			at(5, 6, 3, Break, 7), at(5, 7, 1, Acquire, 9),
+		}},
+		{"passed on", true, []Op{
+			at(0, 1, 1, Acquire, 7), at(2, 4, 1, Release, 7), second(at(0, 3, 2, Acquire, 7)),
+			second(at(5, 5, 2, Hold, 7)), second(at(6, 7, 2, Release, 7)), at(6, 8, 3, Acquire, 8),
+		}},
+		{"passed on before it is given back", false, []Op{
+			at(0, 1, 1, Acquire, 7), at(4, 5, 1, Release, 7), second(at(0, 3, 2, Acquire, 7)),
+		}},
+		{"the former holder's after it was passed on", false, []Op{
+			at(0, 1, 1, Acquire, 7), at(2, 3, 1, Release, 7), second(at(0, 4, 2, Acquire, 7)), at(5, 5, 1, Hold, 7),
+		}},
+		{"broken, and passed on until told", true, []Op{
+			at(0, 1, 1, Acquire, 7), at(2, 2, 4, Break, 7), at(2, 3, 3, Acquire, 8),
+			at(4, 5, 1, Release, 7), second(at(0, 6, 2, Acquire, 7)), second(at(6, 7, 2, End, 7)), at(8, 9, 3, Release, 8),
 		}},
 	} {
 		err := Check(test.history)

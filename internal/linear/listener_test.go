@@ -35,7 +35,7 @@ func (r *run) noted(client int, do func() (kind Kind, token int64, ok bool)) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.history = append(r.history, Op{kind, client, token, call, time.Since(r.began)})
+	r.history = append(r.history, Op{Kind: kind, Client: client, Token: token, Call: call, Return: time.Since(r.began)})
 }
 
 // A wire can be cut.
@@ -122,7 +122,7 @@ func (r *run) hold(client int, lease *gcslock.Lease, untilLost bool) time.Durati
 
 func (r *run) giveBack(client int, lease *gcslock.Lease, since time.Duration) {
 	call := time.Since(r.began)
-	op := Op{Release, client, lease.Token(), call, 0}
+	op := Op{Kind: Release, Client: client, Token: lease.Token(), Call: call}
 	if err := lease.Release(context.Background()); err != nil {
 		op.Kind, op.Call = End, since
 	}

@@ -22,6 +22,7 @@ var (
 type tenure struct {
 	process *process
 	lease   *gcslock.Lease
+	told    *told
 	ttl     time.Duration
 	broken  bool // a human or an older client removed its object: exclusion is not promised until it notices
 	over    bool // has been seen invalid
@@ -80,17 +81,20 @@ func (w *world) checkLoss(t *tenure, err error) {
 }
 
 // took notes that a process has got the lock.
-func (w *world) took(p *process, lease *gcslock.Lease, ttl time.Duration) *tenure {
+func (w *world) took(by *worker, p *process, lease *gcslock.Lease) *tenure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sections++
-	w.logLocked(p.name, "holds", lease.Token(), 0)
-	if w.tokens[lease.Token()] {
-		w.violate("token %d was given out twice", lease.Token())
+	if lease.Sequence() > 1 {
+		w.passed++
 	}
-	w.tokens[lease.Token()] = true
-	t := &tenure{process: p, lease: lease, ttl: ttl, asked: p.client.waiting}
-	t.believed, p.client.waiting = t.asked, time.Time{}
+	w.logLocked(p.name, "holds", lease.Token(), 0)
+	if w.runs[lease.Token()]++; lease.Sequence() != w.runs[lease.Token()] {
+		w.violate("token %d was given out %d times, and this is number %d of its run", lease.Token(), w.runs[lease.Token()], lease.Sequence())
+	}
+	w.checkOrder(by, p)
+	t := &tenure{process: p, lease: lease, told: toldOf(lease.Context()), ttl: by.ttl, asked: by.waiting}
+	t.believed, by.waiting, by.queued = t.asked, time.Time{}, nil
 	t.broken = w.removed[lease.Token()]
 	if t.believes() && !t.broken { // and was not stopped on the way, until the lease was over
 		for _, other := range w.held {
@@ -143,8 +147,8 @@ func (w *world) gave(t *tenure, err error) {
 	if t.process.dead.Load() {
 		return
 	}
-	w.checkToldEnd(token, want == 1)
-	switch n := w.losses[token]; {
+	w.checkToldEnd(idOf(t.lease), want == 1)
+	switch n := t.told.losses; {
 	case n != want:
 		w.violate("the loss of token %d was reported %d times, want %d", token, n, want)
 	case want == 0 && t.cause != nil:
@@ -221,8 +225,10 @@ func (w *world) checkIdle() {
 		bound += maxTTL + maxTTL/20 + 11*time.Second
 	}
 	for _, c := range w.clients {
-		if since := c.waiting; !since.IsZero() && now.Sub(since) > bound && now.Sub(w.idle) > bound && c.machine.awakeFor() > bound {
-			w.violate("%s has waited for %v, and nobody has held the lock for %v", c.machine.name, now.Sub(since), now.Sub(w.idle))
+		for _, k := range c.workers {
+			if since := k.waiting; !since.IsZero() && now.Sub(since) > bound && now.Sub(w.idle) > bound && c.machine.awakeFor() > bound {
+				w.violate("%s has waited for %v, and nobody has held the lock for %v", c.machine.name, now.Sub(since), now.Sub(w.idle))
+			}
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/storage"
@@ -30,10 +32,11 @@ type client struct {
 	reclaim bool
 	maxHold time.Duration // 0: none
 	options []gcslock.Option
+	workers []*worker // one, or several that share a Lock
+	passes  bool      // its leases are passed on, WithLocalHandoff
 
 	process *process  // guarded by world.mu, as the rest
 	cut     time.Time // no request gets through until then
-	waiting time.Time // since when it has been waiting, zero if it is not
 }
 
 func newClient(w *world, i int) *client {
@@ -72,6 +75,7 @@ func newClient(w *world, i int) *client {
 		pause := s.between(time.Second, 6*time.Second)
 		c.options = append(c.options, gcslock.WithStandby(func(gcslock.Info) time.Duration { return pause }))
 	}
+	c.hire()
 	return c
 }
 
@@ -117,42 +121,22 @@ func (c *client) lock(p *process) *gcslock.Lock {
 
 // run goes through the sections, in one process after the other.
 func (c *client) run(ctx context.Context) {
-	left := c.world.plan.sections
+	var left atomic.Int64
+	left.Store(int64(c.world.plan.sections))
 	rest(ctx, c.dice.below(100*time.Millisecond)) // all at one instant would have no order
-	for incarnation := 1; left > 0 && ctx.Err() == nil; incarnation++ {
+	for incarnation := 1; left.Load() > 0 && ctx.Err() == nil; incarnation++ {
 		p := c.start(ctx, incarnation)
-		for l := c.lock(p); left > 0 && p.ctx.Err() == nil; {
-			if c.section(p, l) {
-				left--
-			}
-			rest(p.ctx, c.dice.below(time.Second))
+		l := c.lock(p)
+		var working sync.WaitGroup
+		for _, k := range c.workers[1:] {
+			working.Go(func() { k.run(p, l, &left) })
 		}
+		c.workers[0].run(p, l, &left)
+		working.Wait()
 		p.stop()
 		rest(ctx, c.dice.below(3*time.Second))
 	}
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
 	c.process = nil
-}
-
-// observer counts what the library reports.
-type observer struct{ world *world }
-
-func (o observer) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-func (o observer) WithAttrs([]slog.Attr) slog.Handler               { return o }
-func (o observer) WithGroup(string) slog.Handler                    { return o }
-
-func (o observer) Handle(_ context.Context, r slog.Record) error {
-	if r.Message != "lock lost" {
-		return nil
-	}
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "generation" {
-			o.world.mu.Lock()
-			defer o.world.mu.Unlock()
-			o.world.losses[a.Value.Int64()]++
-		}
-		return true
-	})
-	return nil
 }

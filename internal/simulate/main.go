@@ -43,8 +43,8 @@ func main() {
 			tick, end := progress(*schedules)
 			done, sum, bad := search(t, run, *seed, *schedules, *workers, tick)
 			end()
-			fmt.Printf("%d schedules in %v: %d sections, %d requests, %d takeovers, %d lost leases, %d crashes\n",
-				done, time.Since(began).Round(time.Millisecond), sum.sections, sum.requests, sum.takeovers, sum.lost, sum.crashes)
+			fmt.Printf("%d schedules in %v: %d sections, %d of them with a lock passed on, %d requests, %d takeovers, %d lost leases, %d crashes\n",
+				done, time.Since(began).Round(time.Millisecond), sum.sections, sum.passed, sum.requests, sum.takeovers, sum.lost, sum.crashes)
 			if bad != nil {
 				bad.print()
 				os.Exit(1)
@@ -113,8 +113,8 @@ func search(t *testing.T, run schedule, seed, schedules uint64, workers int, tic
 func (w *world) print() {
 	fmt.Printf("seed %d: %+v\n", w.seed, w.plan)
 	for _, c := range w.clients {
-		fmt.Printf("client %s: %v, ttl %v, clocks at %.3f of the true rate, wall clock off by %v, manual %v, reclaim %v, max hold %v\n",
-			c.machine.name, c.form, c.ttl, c.machine.rate, c.machine.offset, c.manual, c.reclaim, c.maxHold)
+		fmt.Printf("client %s: %v, ttl %v, clocks at %.3f of the true rate, wall clock off by %v, manual %v, reclaim %v, max hold %v, %d workers, passed on %v\n",
+			c.machine.name, c.form, c.ttl, c.machine.rate, c.machine.offset, c.manual, c.reclaim, c.maxHold, len(c.workers), c.passes)
 	}
 	for _, e := range w.history {
 		fmt.Println(e)

@@ -12,7 +12,7 @@ import (
 // record notes what a tenure's holder did, from then until now.
 func (w *world) record(t *tenure, kind linear.Kind, from time.Time) {
 	w.ops = append(w.ops, linear.Op{
-		Kind: kind, Client: int(t.process.client.machine.name[0] - 'a'), Token: t.lease.Token(),
+		Kind: kind, Client: int(t.process.client.machine.name[0] - 'a'), Token: t.lease.Token(), Sequence: t.lease.Sequence(),
 		Call: from.Sub(w.began), Return: time.Since(w.began),
 	})
 }
@@ -30,7 +30,8 @@ func (w *world) recordEnd(t *tenure, err error) {
 	}
 }
 
-// recordBreak notes that somebody else has removed the object of a lease.
+// recordBreak notes that somebody else has removed the object of a lease, or of a
+// run of them.
 func (w *world) recordBreak(token int64) {
 	now := time.Since(w.began)
 	w.ops = append(w.ops, linear.Op{Kind: linear.Break, Client: len(w.clients), Token: token, Call: now, Return: now})

@@ -23,10 +23,9 @@ type world struct {
 	cloud   cloud
 	clients []*client
 	held    []*tenure
-	tokens  map[int64]bool
-	removed map[int64]bool              // generations that humans and older clients removed
-	losses  map[int64]int               // "lock lost" lines, by token
-	told    map[int64]gcslock.EventKind // what was told last of each token
+	runs    map[int64]int                 // leases that were got, by token
+	removed map[int64]bool                // generations that humans and older clients removed
+	told    map[leaseID]gcslock.EventKind // what was told last of each lease
 	history []event
 	ops     []linear.Op // what the clients saw of it, see record.go
 	sorry   string      // the first violation
@@ -40,11 +39,12 @@ type world struct {
 
 // totals are what a run of many schedules tells.
 type totals struct {
-	sections, takeovers, lost, crashes, requests int
+	sections, passed, takeovers, lost, crashes, requests int
 }
 
 func (t *totals) add(o totals) {
 	t.sections += o.sections
+	t.passed += o.passed
 	t.takeovers += o.takeovers
 	t.lost += o.lost
 	t.crashes += o.crashes
@@ -77,8 +77,8 @@ func simulateReal(t *testing.T, seed uint64, history []event) *world {
 func newWorld(seed uint64, history []event) *world {
 	return &world{
 		seed: seed, plan: newPlan(seed), history: history[:0],
-		tokens: make(map[int64]bool), removed: make(map[int64]bool), losses: make(map[int64]int),
-		told: make(map[int64]gcslock.EventKind),
+		runs: make(map[int64]int), removed: make(map[int64]bool),
+		told: make(map[leaseID]gcslock.EventKind),
 	}
 }
 
