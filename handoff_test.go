@@ -265,6 +265,64 @@ func TestHandoffAsContextEnds(t *testing.T) {
 	}
 }
 
+// A handedContext ends just as something is passed on to who waits with it.
+type handedContext struct {
+	context.Context
+	lock  *Lock
+	lease *Lease
+	end   context.CancelFunc
+}
+
+// Done is asked for when the offer has been made.
+func (c handedContext) Done() <-chan struct{} {
+	c.lock.queue.mu.Lock()
+	offered := c.lock.queue.heir != nil
+	c.lock.queue.mu.Unlock()
+	if offered {
+		_ = c.lease.Release(context.Background())
+		c.end()
+	}
+	return c.Context.Done()
+}
+
+// TestHandedAsContextEnds: the waiter has the lock then, whichever it notices first.
+func TestHandedAsContextEnds(t *testing.T) {
+	for range 30 {
+		inWorld(t, func(t *testing.T, w *world) {
+			lock := w.machine("a").lock(WithLocalHandoff(5, time.Hour))
+			lease, err := lock.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			next, err := lock.Acquire(handedContext{ctx, lock, lease, cancel})
+			if err != nil || next.Sequence() != 2 {
+				t.Fatalf("it got %v", err)
+			}
+			w.release(next)
+		})
+	}
+}
+
+// TestHandoffToNobody: the offer of one who has gone counts no more.
+func TestHandoffToNobody(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lock := w.machine("a").lock(WithLocalHandoff(5, time.Hour))
+		lease, err := lock.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = lock.Acquire(ctx)
+		isHeld(t, err, "a")
+		w.release(lease)
+		if _, ok := w.object(); ok {
+			t.Error("the object is still there")
+		}
+	})
+}
+
 // TestHandoffEvents: a beginning and an end of each lease, and no request but those
 // of the first and the last.
 func TestHandoffEvents(t *testing.T) {

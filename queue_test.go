@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gcslock/gcslock/gcstest"
 )
 
 // A result is what an Acquire in another goroutine returned.
@@ -288,9 +290,8 @@ func TestReclaimSparesItsOwn(t *testing.T) {
 // the lock.
 func TestReclaimSparesACreateUnderWay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		m := w.machine("a")
-		m.between = slowReplies(time.Second)
-		lock := m.lock(WithReclaim())
+		w.inject(gcstest.Create, 1, gcstest.DelayReply(5*time.Second))
+		lock := w.machine("a").lock(WithReclaim())
 		results := comers(t.Context(), lock, 1)
 		_, err := lock.TryAcquire(t.Context())
 		isHeld(t, err, "a")

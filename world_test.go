@@ -281,15 +281,6 @@ func twice(method string) func(http.RoundTripper, *http.Request) (*http.Response
 	}
 }
 
-// slowReplies is a network on which they take d.
-func slowReplies(d time.Duration) func(http.RoundTripper, *http.Request) (*http.Response, error) {
-	return func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(r)
-		time.Sleep(d)
-		return response, err
-	}
-}
-
 // arrived waits until a request is at the barrier.
 func (w *world) arrived(b *gcstest.Barrier) {
 	w.Helper()
