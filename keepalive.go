@@ -27,7 +27,7 @@ func (l *Lease) firstRefresh() time.Duration {
 	}
 	interval := l.lock.refreshInterval
 	shortest := max(interval/5, min(changeInterval, interval*9/10))
-	return shortest + l.lock.random(interval-shortest+1)
+	return interval - l.lock.random(interval-shortest+1)
 }
 
 // nextRefresh is the pause from one refresh to the next, up to a tenth shorter

@@ -103,7 +103,7 @@ func TestObserverAsks(t *testing.T) {
 				t.Errorf("%s is told of token %d, not %d", e.Kind, e.Token, lease.Token())
 			}
 		})
-		lease := w.machine("a").acquire(WithObserver(o))
+		lease := w.machine("a").steadily(WithObserver(o))
 		mine.Store(lease)
 		time.Sleep(30 * time.Second)
 		w.inject(gcstest.Update, 0, gcstest.FailStatus(503))

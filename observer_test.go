@@ -135,7 +135,7 @@ var observations = []observation{
 		w.inject("", 0, gcstest.FailStatus(429))
 		_, err := steady(a.lock(o)).TryAcquire(w.Context())
 		says(w.T, err, "429")
-	}, []string{"acquire_failed 300ms 4 !"}},
+	}, []string{"acquire_failed 999.999999ms 4 !"}},
 
 	{"not permitted", func(w *world, a *machine, o Option) {
 		w.inject(gcstest.Create, 1, gcstest.Forbid("storage.objects.create"))

@@ -56,11 +56,11 @@ func TestFirstRefresh(t *testing.T) {
 		random source
 		want   time.Duration
 	}{
-		{time.Minute, lowest, 4 * time.Second},
-		{time.Minute, highest, 20 * time.Second},
-		{6 * time.Second, lowest, time.Second},
-		{minTTL, lowest, 900 * time.Millisecond},
-		{minTTL, highest, time.Second},
+		{time.Minute, highest, 4 * time.Second},
+		{time.Minute, lowest, 20 * time.Second},
+		{6 * time.Second, highest, time.Second},
+		{minTTL, highest, 900 * time.Millisecond},
+		{minTTL, lowest, time.Second},
 	} {
 		inWorld(t, func(t *testing.T, w *world) {
 			lock := w.machine("a").lock(WithTTL(tt.ttl))
