@@ -75,7 +75,7 @@ func acquireAll(b *testing.B, s site, n int, ttl time.Duration) []*gcslock.Lease
 	b.Helper()
 	held := make([]*gcslock.Lease, n)
 	inParallel(n, func(i int) {
-		lock, err := gcslock.New(s.bucket, objectName(i), gcslock.WithTTL(ttl))
+		lock, err := gcslock.New(s.client.Bucket(otherBucket(i)), objectName(i), gcslock.WithTTL(ttl))
 		if err != nil {
 			b.Error(err)
 			return

@@ -13,6 +13,7 @@ import (
 
 // A site is a client's view of a server. It counts the client's requests.
 type site struct {
+	client   *storage.Client
 	bucket   *storage.BucketHandle
 	requests *atomic.Int64 // all of them
 	writes   *writes
@@ -28,7 +29,7 @@ func newSite(ctx context.Context, url string) (site, error) {
 	if err != nil {
 		return site{}, err
 	}
-	return site{client.Bucket(bucketName), &counter.n, &counter.writes, counter}, nil
+	return site{client, client.Bucket(bucketName), &counter.n, &counter.writes, counter}, nil
 }
 
 func benchSite(b *testing.B, setting serverSetting) site {
