@@ -46,8 +46,9 @@ func hold(text string) error {
 	return err
 }
 
-// A takeover is when a lock expired and when it was acquired.
-type takeover struct{ expired, at time.Time }
+// A takeover is when a lock expired, when its waiter could prove that it was stale, and
+// when that waiter had it.
+type takeover struct{ expired, provable, at time.Time }
 
 // waitForAll has a waiter for each lock, and closes the channel after the last.
 func waitForAll(b *testing.B, s site, locks int) <-chan takeover {
@@ -70,7 +71,7 @@ func waitForAll(b *testing.B, s site, locks int) <-chan takeover {
 			if err := lease.Release(b.Context()); err != nil {
 				b.Error(err)
 			}
-			takeovers <- takeover{watch.holder.Updated.Add(watch.holder.TTL), at}
+			takeovers <- watch.takeover(at)
 		})
 	}
 	go func() {
@@ -80,19 +81,32 @@ func waitForAll(b *testing.B, s site, locks int) <-chan takeover {
 	return takeovers
 }
 
-// A takeoverWatch is a log handler that keeps whose lock was taken over.
-type takeoverWatch struct{ holder gcslock.Info }
+// A takeoverWatch is a log handler that keeps whose lock was taken over, and when its
+// last refresh was first seen.
+type takeoverWatch struct {
+	holder gcslock.Info
+	seen   time.Time
+}
 
 func (w *takeoverWatch) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "took over a stale lock" {
-		r.Attrs(func(a slog.Attr) bool {
-			if holder, ok := a.Value.Any().(gcslock.Info); ok {
-				w.holder = holder
-			}
-			return true
-		})
-	}
+	r.Attrs(func(a slog.Attr) bool {
+		holder, ok := a.Value.Any().(gcslock.Info)
+		if ok && holder.Updated != w.holder.Updated {
+			w.holder, w.seen = holder, time.Now()
+		}
+		return !ok
+	})
 	return nil
+}
+
+// takeover is what the waiter knows who has the lock now.
+func (w *takeoverWatch) takeover(at time.Time) takeover {
+	// Stale by having been watched unchanged, or by the server's clock.
+	provable := w.seen.Add(w.holder.TTL)
+	if w.holder.StaleAfter.Before(provable) {
+		provable = w.holder.StaleAfter
+	}
+	return takeover{w.holder.Updated.Add(w.holder.TTL), provable, at}
 }
 
 func (w *takeoverWatch) Enabled(context.Context, slog.Level) bool { return true }

@@ -95,6 +95,7 @@ func crashTable() table {
 		{"waiter came after", "Crash/waiter=after"},
 	}, []column{
 		{"after expiry: median, s", "after-expiry-median-s", median}, {"worst, s", "after-expiry-worst-s", most},
+		{"after it was provable: median, s", "after-proof-median-s", median}, {"worst, s", "after-proof-worst-s", most},
 		{"reads / s", "reads/s", median}, {"requests / takeover", "requests/takeover", median},
 	}}
 }
