@@ -60,7 +60,7 @@ func (l *logged) only(t *testing.T, having string) string {
 func TestLog(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		log := newLog()
-		lease := w.machine("a").acquire(WithLogger(log.logger))
+		lease := w.machine("a").steadily(WithLogger(log.logger))
 		w.inject(gcstest.Update, 3, gcstest.FailStatus(503))
 		time.Sleep(25 * time.Second)
 		_, _ = w.machine("b").lock(WithLogger(log.logger)).TryAcquire(t.Context())

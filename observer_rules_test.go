@@ -244,7 +244,7 @@ func TestOneEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for round := range 100 {
 			s := &seen{}
-			lease := w.machine("a").acquire(WithObserver(s))
+			lease := w.machine("a").steadily(WithObserver(s))
 			time.Sleep(10 * time.Second)
 			w.inject(gcstest.Update, 1, gcstest.FailStatus(503))
 			late := round%2 == 0

@@ -202,7 +202,7 @@ var observations = []observation{
 	}, []string{"acquired 0s 1", "lost 1m0s 0 not_refreshed !"}},
 
 	{"held for too long", func(w *world, a *machine, o Option) {
-		lease := a.acquire(o, WithMaxHold(10*time.Second))
+		lease := a.steadily(o, WithMaxHold(10*time.Second))
 		<-lease.Context().Done()
 		synctest.Wait()
 	}, []string{"acquired 0s 1", "lost 10s 0 max_hold !"}},
