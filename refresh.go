@@ -32,7 +32,7 @@ const (
 // Refresh renews the lease now, beside the automatic refresher or, with
 // [WithManualRefresh], instead of it. It is one write request, and more where
 // requests fail for now: attempts go on until ctx ends or a refresh interval
-// has passed. Its error is [ErrLockAbandoned] once the lease is lost,
+// has passed. A refresh that is under way is waited for first. Its error is [ErrLockAbandoned] once the lease is lost,
 // [ErrNotHeld] once it is released, and else the failure of the last attempt,
 // which leaves the lease as valid as it was.
 func (l *Lease) Refresh(ctx context.Context) error { return l.refresh(ctx, false) }
