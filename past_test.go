@@ -42,7 +42,7 @@ func TestCourtesy(t *testing.T) {
 // TestCourtesyLetsOthersIn: of two Locks in different processes that each want the
 // lock again at once, neither has less than a third of its share.
 func TestCourtesyLetsOthersIn(t *testing.T) {
-	for name, section := range map[string]time.Duration{"short": 50 * time.Millisecond, "long": 10 * time.Second} {
+	for name, section := range map[string]time.Duration{"short": 50 * time.Millisecond, "long": 4 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(10) {
 				compete(t, seed, section)

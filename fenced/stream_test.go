@@ -50,6 +50,7 @@ func TestStream(t *testing.T) {
 
 // TestStreamFails: in each way, of a reader that can be rewound and of one that can't.
 func TestStreamFails(t *testing.T) {
+	twoChunks := big()[:chunkSize+1] // as few as there can be: the race detector makes bytes dear
 	start := func(r *http.Request) bool { return r.URL.Query().Get("uploadType") == "resumable" }
 	for name, tt := range map[string]struct {
 		match    func(*http.Request) bool
@@ -69,7 +70,7 @@ func TestStreamFails(t *testing.T) {
 					w.put("0")
 					o := w.acquire("a").open()
 					w.server.Inject(gcstest.Fault{Object: "", Match: tt.match, Times: 1, Do: tt.fault})
-					var r io.Reader = bytes.NewReader(append([]byte("skipped"), big()...))
+					var r io.Reader = bytes.NewReader(append([]byte("skipped"), twoChunks...))
 					_, _ = io.CopyN(io.Discard, r, int64(len("skipped")))
 					if kind == "consumed" {
 						r = onlyReader{r}
@@ -81,7 +82,7 @@ func TestStreamFails(t *testing.T) {
 						return
 					}
 					w.must(err)
-					w.holds(string(big()))
+					w.holds(string(twoChunks))
 				})
 			})
 		}
