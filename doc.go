@@ -59,14 +59,16 @@
 // one (a delete, free); [Lease.Verify] is a read. With the default ttl a lease
 // costs 180 to 200 refreshes for each hour that it is held. A waiter sends reads
 // (class B): every 0.1 to 0.3 s while the lock changes hands, less often the longer
-// the same holder is there, and once a second after 4 s, see [WithWait]; and an upload
+// the same holder is there or the one before was, and once a second after 4 s, see [WithWait]; and an upload
 // only when the object is gone. Of those who wait through one Lock only the first
 // sends anything, and none does while another lease of that Lock is held.
 //
 // A Lock that has released and is wanted again at once pauses first, for half of what
 // it was held for, 50 ms at the most, or an eighth of that, a second at the most; and
 // where others were met, for more than half as long as a turn of each took. Who holds
-// it for no time at all, or comes back later than that, does not wait.
+// it for no time at all, or comes back later than that, does not wait. Where Cloud
+// Storage refuses changes for coming too soon, a Lock that has met nobody pauses for
+// 1.5 s after every eighth release.
 // [WithLocalHandoff] lets goroutines of one process have the lock one after the other
 // without any request.
 //

@@ -132,11 +132,13 @@ func WithReclaim() Option {
 // WithWait sets the shortest and the longest pause between two looks at a held
 // lock; the default is 100 ms to 1 s. A look is one read request. The pauses are
 // short while the lock changes hands, and about a quarter of the time for which the
-// same holder has been seen: with the defaults they are the longest after 4 s.
+// same holder has been seen, or the one before it was: with the defaults they are the
+// longest after 4 s.
 //
 // For half a minute after Cloud Storage has refused a change of the object for coming
-// too soon after another (429), looks are 2 to 3 s apart, or the shortest pause if
-// that is more: the lock changes hands once in 2 s then, at the most.
+// too soon after another (429), looks are 2 to 6 s apart, the more the more others
+// were met, or the shortest pause if that is more: the lock changes hands once in 2 s
+// then, at the most.
 func WithWait(shortest, longest time.Duration) Option {
 	return optionFunc(func(s *settings) { s.minWait, s.maxWait = shortest, longest })
 }

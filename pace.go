@@ -16,29 +16,30 @@ type pace struct {
 	random            source
 	shortest, longest time.Duration
 
-	holder  int64   // the generation last seen
-	since   reading // when it was first seen
-	holders int     // how many were seen in this wait
+	holder  int64         // the generation last seen
+	since   reading       // when it was first seen
+	holders int           // how many were seen in this wait
+	turn    time.Duration // how long the one before was seen
 }
 
 // next is the pause after a look that showed the generation. It is drawn from half
 // to one and a half times an aim, so that a herd that came together does not stay
-// together: a quarter of the time for which the holder has been seen, so that the end
-// of a hold is noticed late by about that share of it, and by less than three
-// eighths.
+// together: a quarter of the time for which the holder has been seen, or the one before
+// it was, so that the end of a hold is noticed late by about that share of a hold, and by
+// less than three eighths.
 func (p *pace) next(generation int64, now reading) time.Duration {
 	if generation != p.holder {
+		if p.holders > 0 {
+			p.turn = now.watchedSince(p.since)
+		}
 		p.holder, p.since = generation, now
 		p.holders++
 	}
-	// The shortest pauses of a holder that is new are twice the shortest that is
-	// allowed; where the lock has changed hands while we waited, and will soon again,
-	// one and a half times.
-	aim := 2 * p.shortest
-	if p.holders > 1 {
-		aim = p.shortest * 3 / 2
-	}
-	aim = max(aim, now.watchedSince(p.since)/4)
+	// The shortest pauses of a holder that is new: twice the shortest that is allowed,
+	// and down to that where the lock has changed hands while we waited, and will soon
+	// again. So whoever let others go first is the likelier to be next.
+	aim := p.shortest * time.Duration(5-min(p.holders, 3)) / 2
+	aim = max(aim, now.watchedSince(p.since)/4, p.turn/4)
 	// Where more than eight others got in before us, as many are likely to be
 	// looking, and each of them less often is as good for all.
 	aim = min(aim*time.Duration(max(8, p.holders))/8, p.longest)
@@ -75,8 +76,10 @@ func (a *acquisition) nextPause() time.Duration {
 	case a.standsBy:
 		return max(a.standby(a.holder), a.minWait)
 	case a.past.isLimited(now):
-		// It changes hands once in two seconds at the most.
-		return max(2*changeInterval+a.random(changeInterval), a.minWait)
+		// It changes hands once in two seconds at the most. The more others were met,
+		// the less does it matter when any one of them looks.
+		spread := changeInterval * time.Duration(min(1+len(a.others.holders), 4))
+		return max(2*changeInterval+a.random(spread), a.minWait)
 	}
 	return a.pace.next(a.holder.Generation, now)
 }

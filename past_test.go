@@ -2,9 +2,12 @@ package gcslock
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,24 +58,31 @@ func compete(t *testing.T, seed uint64, section time.Duration) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*section)
 		defer cancel()
-		turns := make(chan int)
-		for i, name := range []string{"a", "b"} {
-			lock := w.machine(name).lock()
-			dice := rand.New(rand.NewPCG(seed, uint64(i)))
-			lock.random = func(n time.Duration) time.Duration { return time.Duration(dice.Int64N(int64(n))) }
-			go func() {
-				n := 0
-				for lock.Do(ctx, func(context.Context, *Lease) error { time.Sleep(section); return nil }) == nil && ctx.Err() == nil {
-					n++
-				}
-				turns <- n
-			}()
-		}
-		first, second := <-turns, <-turns
+		turns := turnsOf(ctx, w, 2, seed, section)
+		first, second := turns[0], turns[1]
 		if sum := first + second; sum < 45 || min(first, second) < sum/6 {
 			t.Errorf("%d turns and %d", first, second)
 		}
 	})
+}
+
+// turnsOf has as many machines want the lock again and again until ctx ends, and counts
+// the turns of each.
+func turnsOf(ctx context.Context, w *world, machines int, seed uint64, section time.Duration) []int {
+	turns := make([]int, machines)
+	var running sync.WaitGroup
+	for i := range turns {
+		lock := w.machine(fmt.Sprint("machine ", i)).lock()
+		dice := rand.New(rand.NewPCG(seed, uint64(i)))
+		lock.random = func(n time.Duration) time.Duration { return time.Duration(dice.Int64N(int64(n))) }
+		running.Go(func() {
+			for lock.Do(ctx, func(context.Context, *Lease) error { time.Sleep(section); return nil }) == nil && ctx.Err() == nil {
+				turns[i]++
+			}
+		})
+	}
+	running.Wait()
+	return turns
 }
 
 // TestNoCourtesyUncontended: who does no work between acquisition and release, and
@@ -169,7 +179,8 @@ func TestChangesKeepASecondApart(t *testing.T) {
 	})
 }
 
-// TestLooksWhereChangesAreRefused are two to three seconds apart.
+// TestLooksWhereChangesAreRefused: with one holder met, two to four seconds apart;
+// with more, up to six.
 func TestLooksWhereChangesAreRefused(t *testing.T) {
 	for name, random := range map[string]source{"lowest": lowest, "highest": highest} {
 		inWorld(t, func(t *testing.T, w *world) {
@@ -182,10 +193,61 @@ func TestLooksWhereChangesAreRefused(t *testing.T) {
 			defer cancel()
 			_, err := lock.Acquire(ctx)
 			isHeld(t, err, "rival")
-			want := map[string]int{"lowest": 13, "highest": 9}[name]
+			want := map[string]int{"lowest": 13, "highest": 7}[name]
 			if got := w.count(gcstest.Get); got != want {
 				t.Errorf("%s: %d looks in 25 s, want %d", name, got, want)
 			}
+			a := &acquisition{Lock: lock, locked: true, holder: Info{Generation: 1}}
+			for met := range 6 {
+				most := min(3+time.Duration(met), 6) * time.Second
+				want := map[string]time.Duration{"lowest": 2 * time.Second, "highest": most - 1}[name]
+				if got := a.nextPause(); got != want {
+					t.Errorf("%s: with %d others met, a pause of %v, want %v", name, met, got, want)
+				}
+				a.others.meet(&Info{Generation: int64(met + 1), PID: met + 1})
+			}
 		})
 	}
+}
+
+// TestCourtesyWhereChangesAreRefused: the first of eight releases, unless others are
+// met, is an offer to them, and so nobody has every turn.
+func TestCourtesyWhereChangesAreRefused(t *testing.T) {
+	var p past
+	var offers []int
+	for turn := range 20 {
+		now := reading{mono: time.Duration(turn) * time.Minute}
+		p.change(refused, now)
+		p.release(now, 0)
+		now.mono += time.Second
+		if d, met := p.courtesy(now, time.Millisecond); met {
+			offers = append(offers, turn)
+			if d != time.Second/2 {
+				t.Errorf("turn %d: a second after the release a pause of %v, want half a second", turn, d)
+			}
+		}
+		now.mono += limitMemory
+		if d, met := p.courtesy(now, time.Minute); d > 0 || met {
+			t.Errorf("turn %d: a pause of %v long after the refusal", turn, d)
+		}
+	}
+	if !slices.Equal(offers, []int{0, 8, 16}) {
+		t.Errorf("offers in the turns %v, want each eighth", offers)
+	}
+	p.round = time.Second
+	p.release(reading{}, 0)
+	p.round = 0
+	if p.release(reading{}, 0); p.alone != 1 {
+		t.Errorf("%d turns alone since others were met, want 1", p.alone)
+	}
+
+	inWorld(t, func(t *testing.T, w *world) {
+		w.server.LimitRate(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		turns := turnsOf(ctx, w, 4, 1, 50*time.Millisecond)
+		if slices.Min(turns) < 5 {
+			t.Errorf("in three minutes the turns of each were %d", turns)
+		}
+	})
 }
