@@ -41,21 +41,22 @@ func (c contest) benchmark(b *testing.B) {
 	if c.free { // else it is 1 by design
 		o.reportFairness(b, c.workers)
 	}
+	if c.server.Rate > 0 {
+		b.ReportMetric(ofAllowed(o.sections, c.server.Rate), "of-allowed")
+	}
 }
 
-// BenchmarkRateLimited is a contest of 8 workers, 3 sections each, where the object
-// changes at most once a second and the server refuses what comes earlier. It tells
-// how many sections there were of those that the limit allows, one in two seconds.
+// BenchmarkRateLimited is a contest of 8 workers, where the object changes at most once
+// a second and the server refuses what comes earlier. It tells how many sections there
+// were of those that the limit allows, one in two seconds.
 func BenchmarkRateLimited(b *testing.B) {
-	for _, processes := range sized([]bool{false, true}, []bool{true}) {
-		c := contest{workers: sized(8, 2), each: sized(3, 1), section: sectionLength,
-			processes: processes, server: serverSetting{Rate: sized(time.Second, 100*time.Millisecond)}}
-		b.Run(c.String(), func(b *testing.B) {
-			o := c.run(b)
-			o.reportGaps(b)
-			o.requests.report(b, len(o.sections), "section")
-			b.ReportMetric(ofAllowed(o.sections, c.server.Rate), "of-allowed")
-		})
+	equal := contest{workers: sized(8, 2), each: sized(3, 1), section: sectionLength,
+		server: serverSetting{Rate: sized(time.Second, 100*time.Millisecond)}}
+	many, free := equal, equal
+	many.processes = true
+	free.processes, free.free, free.each = true, true, sized(5, 1)
+	for _, c := range sized([]contest{equal, many, free}, []contest{many}) {
+		b.Run(c.String(), c.benchmark)
 	}
 }
 

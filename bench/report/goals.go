@@ -34,8 +34,8 @@ func goals() []goal {
 		at("requests a section", 5, "", eight, "requests/section"),
 		// Of 40 sections a share is 5.
 		{"free-for-all: fewest turns, a third of a share", 5. / 3, true, "", figure{free, "fewest-turns", least}},
-		{"one change a second: of what is allowed", 0.95, true, "", figure{rateLimited("many"), "of-allowed", median}},
-		at("requests a section", 10, "", rateLimited("many"), "requests/section"),
+		{"one change a second: of what is allowed", 0.95, true, "", figure{rateLimited("many", "equal"), "of-allowed", median}},
+		at("requests a section", 10, "", rateLimited("many", "equal"), "requests/section"),
 		at("after a crash, waiter present: after it was provably stale, median", 0.6, "s", "Crash/waiter=before", "after-proof-median-s"),
 		at("reads a second", 1, "", "Crash/waiter=before", "reads/s"),
 		at("10,000 leases: goroutines each", 1, "", "Many/leases=10000", "goroutines/lease"),

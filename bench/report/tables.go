@@ -8,8 +8,8 @@ func contended(workers int, delay, processes, quota string) string {
 }
 
 // rateLimited is the same for one change a second.
-func rateLimited(processes string) string {
-	return "RateLimited/workers=8/delay=0s/processes=" + processes + "/quota=equal"
+func rateLimited(processes, quota string) string {
+	return "RateLimited/workers=8/delay=0s/processes=" + processes + "/quota=" + quota
 }
 
 func tables() []table {
@@ -70,14 +70,16 @@ func contendedTable() table {
 }
 
 func fairnessTable() table {
-	return table{"fairness", contests("free"), []column{
+	rows := append(contests("free"), [2]string{"8, a process each, one change a second", rateLimited("many", "free")})
+	return table{"fairness", rows, []column{
 		{"fewest turns", "fewest-turns", least}, {"most turns", "most-turns", most}, {"Jain's index", "jain", median}}}
 }
 
 func limitedTable() table {
 	return table{"limited", [][2]string{
-		{"8, one process", rateLimited("one")},
-		{"8, a process each", rateLimited("many")},
+		{"8, one process", rateLimited("one", "equal")},
+		{"8, a process each", rateLimited("many", "equal")},
+		{"8, a process each, free", rateLimited("many", "free")},
 	}, append([]column{{"sections / allowed", "of-allowed", median}, {"gap: median, ms", "gap-median-ms", median},
 		{"worst, ms", "gap-worst-ms", most}}, requestColumns...)}
 }
