@@ -18,7 +18,9 @@ const (
 	limitMemory = 30 * time.Second
 
 	// shortCourtesy and longCourtesy bound the pause of a Lock that has met
-	// nobody else.
+	// nobody else. One of less than leastCourtesy would let nobody in, because looks are
+	// many times that apart.
+	leastCourtesy = time.Millisecond
 	shortCourtesy = 50 * time.Millisecond
 	longCourtesy  = time.Second
 
@@ -110,6 +112,9 @@ func (p *past) courtesy(now reading, longest time.Duration) (d time.Duration, me
 		return offerTime - now.watchedSince(p.freed), true
 	}
 	d = max(min(p.held/2, shortCourtesy), min(p.held/8, longCourtesy), p.round*5/8)
+	if d < leastCourtesy {
+		return 0, p.round > 0
+	}
 	return min(d, longest) - now.watchedSince(p.freed), p.round > 0
 }
 

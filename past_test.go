@@ -20,6 +20,7 @@ func TestCourtesy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		held, round, since, longest, want time.Duration
 	}{
+		"held for no time to speak of":  {held: 2*ms - 1, longest: time.Second, want: 0},
 		"held for a moment":             {held: 20 * ms, longest: time.Second, want: 10 * ms},
 		"held for longer":               {held: 200 * ms, longest: time.Second, want: 50 * ms},
 		"held for seconds":              {held: 4 * time.Second, longest: time.Second, want: 500 * ms},

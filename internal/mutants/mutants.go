@@ -139,6 +139,8 @@ var mutants = []mutant{
 		"now.heldSince(t.began) >= s.handoffTime", "now.heldSince(t.began) < 0"},
 	{"no courtesy", "past.go",
 		"	if !p.released {\n		return 0, false", "	if true {\n		return 0, false"},
+	{"where changes are refused nobody is offered the lock", "past.go",
+		"p.alone%turnsAlone == 1 && p.limitedAt(now)", "false"},
 	{"reclaim takes what the same Lock has made", "reclaim.go",
 		" || a.queue.owns(obj) {\n		return false\n	}", " {\n		return false\n	}\n	if a.queue.owns(obj) {\n		return true\n	}"},
 	{"reclaim takes what the same Lock is making", "reclaim.go",
