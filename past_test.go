@@ -247,8 +247,12 @@ func TestCourtesyWhereChangesAreRefused(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		turns := turnsOf(ctx, w, 4, 1, 50*time.Millisecond)
-		if slices.Min(turns) < 5 {
-			t.Errorf("in three minutes the turns of each were %d", turns)
+		sum := 0
+		for _, n := range turns {
+			sum += n
+		}
+		if most := slices.Max(turns); sum-most < sum/5 {
+			t.Errorf("the turns of each were %d, want a fifth or more for the others", turns)
 		}
 	})
 }
