@@ -68,7 +68,7 @@
 // where others were met, for more than half as long as a turn of each took. Who holds
 // it for no time at all, or comes back later than that, does not wait. Where Cloud
 // Storage refuses changes for coming too soon, a Lock that has met nobody pauses for
-// 1.5 s after every eighth release.
+// 1.5 s after the first of each eight releases.
 // [WithLocalHandoff] lets goroutines of one process have the lock one after the other
 // without any request.
 //
